@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from slackwater.durations import format_duration
 from slackwater.errors import ConfigError, DataError, UnknownColumn
 
-__all__ = ["RESERVED", "Roles", "Usable", "event_times", "guess_unit", "usable_rows"]
+__all__ = ["RESERVED", "Roles", "Usable", "event_times", "guess_unit", "settle_unit", "usable_rows"]
 
 Int64 = NDArray[np.int64]
 
@@ -45,7 +45,7 @@ class Roles:
     key
         Partition columns: each combination of values is a stream of its own.
     unit
-        Unit of integer times: ``"s"``, ``"ms"``, ``"us"`` or ``"ns"``; None to tell from the size.
+        Unit of integer times: ``"s"``, ``"ms"``, ``"us"`` or ``"ns"``.
     """
 
     time: str = "time"
@@ -112,16 +112,16 @@ def event_times(column: pa.Array, *, unit: str | None, name: str) -> tuple[Int64
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         # years beyond 9999 overflow the cast; safe=False wraps them and the range check sees it
         stamp = column.cast(pa.timestamp("us", getattr(kind, "tz", None)), safe=False)
-        return _to_numpy(stamp.cast(pa.int64()))
+        values, readable = _to_numpy(stamp.cast(pa.int64()))
+        return values, readable & _inside(values)
     if pa.types.is_integer(kind):
-        values, readable = _to_numpy(column.cast(pa.int64()))
-        return _scale(values, readable, unit, name)
+        values, readable = _to_numpy(column.cast(pa.int64(), safe=False))
+        return _scale(values, readable, _declared(unit, name))
     if pa.types.is_floating(kind):
         numbers = column.to_numpy(zero_copy_only=False).astype(np.float64)
         readable = np.isfinite(numbers)
         whole = np.where(readable, numbers, 0.0)
-        unit = unit or _known_unit(whole[readable].astype(np.int64), name)
-        micro = whole * (1e6 / _TIMES_PER_SECOND[unit])
+        micro = whole * (1e6 / _TIMES_PER_SECOND[_declared(unit, name)])
         inside = (micro >= _FIRST) & (micro <= _LAST)
         return np.where(inside, micro, 0.0).round().astype(np.int64), readable & inside
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
@@ -139,32 +139,45 @@ def _to_numpy(column: pa.Array) -> tuple[Int64, NDArray[np.bool_]]:
                 else np.asarray(column.is_valid().to_numpy(zero_copy_only=False)))
     filled = column if column.null_count == 0 else pc.fill_null(column, 0)
     values = filled.to_numpy(zero_copy_only=False)
-    return values, readable & (values >= _FIRST) & (values <= _LAST)
+    return values, readable
 
 
-def _known_unit(values: Int64, name: str) -> str:
-    unit = guess_unit(values)
-    if unit is None:
+def settle_unit(values: Int64, declared: str | None, *, name: str) -> str:
+    """Decide the unit of a whole column of integer times: for readers, which see all of it.
+
+    Kernels do not guess: what one batch looks like must not decide how the next is read.
+    """
+    guessed = guess_unit(values)
+    if declared is None:
+        if guessed is None:
+            raise DataError(
+                f"the unit of the integers in column {name!r} is not clear", step="time",
+                expected="epoch times between 2001 and 2100, or a declared unit",
+                got=f"values around {int(np.median(values))}", hint='say unit="ms" (or s, us, ns)',
+            )
+        return guessed
+    if guessed is not None and guessed != declared and len(values):
         raise DataError(
-            f"the unit of the integers in column {name!r} is not clear", step="time",
-            expected="epoch times between 2001 and 2100, or a declared unit",
-            got=f"values around {int(np.median(values))}", hint='say unit="ms" (or s, us, ns)',
+            f"column {name!r} is declared in {declared!r} but its values look like {guessed!r}",
+            step="time", got=f"values around {int(np.median(values))}",
+            hint=f'say unit="{guessed}"',
         )
+    return declared
+
+
+def _declared(unit: str | None, name: str) -> str:
+    if unit is None:
+        raise ConfigError(f"column {name!r} holds numbers, and their unit is not declared",
+                          step="time", expected='unit="s", "ms", "us" or "ns"')
     return unit
 
 
-def _scale(values: Int64, readable: NDArray[np.bool_], unit: str | None,
-           name: str) -> tuple[Int64, NDArray[np.bool_]]:
-    """Bring declared or guessed units to microseconds; a plainly wrong declaration is refused."""
-    guessed = guess_unit(values[readable])
-    if unit is None:
-        unit = guessed or _known_unit(values[readable], name)
-    elif guessed is not None and guessed != unit and readable.any():
-        raise DataError(
-            f"column {name!r} is declared in {unit!r} but its values look like {guessed!r}",
-            step="time", got=f"values around {int(np.median(values[readable]))}",
-            hint=f'say unit="{guessed}"',
-        )
+def _inside(values: Int64) -> NDArray[np.bool_]:
+    return (values >= _FIRST) & (values <= _LAST)
+
+
+def _scale(values: Int64, readable: NDArray[np.bool_],
+           unit: str) -> tuple[Int64, NDArray[np.bool_]]:
     per_second = _TIMES_PER_SECOND[unit]
     if per_second > 10**6:
         return values // (per_second // 10**6), readable
@@ -175,7 +188,8 @@ def _scale(values: Int64, readable: NDArray[np.bool_], unit: str | None,
 
 def _parse_text(column: pa.Array) -> tuple[Int64, NDArray[np.bool_]]:
     try:
-        return _to_numpy(column.cast(pa.timestamp("us", "UTC")).cast(pa.int64()))
+        values, readable = _to_numpy(column.cast(pa.timestamp("us", "UTC")).cast(pa.int64()))
+        return values, readable & _inside(values)
     except pa.ArrowInvalid:
         pass
     # Mixed zones, basic offsets (+0100) or rubbish: slower, but row by row. No zone means UTC.
@@ -204,18 +218,15 @@ def usable_rows(
     *,
     max_future_skew: int,
     max_delay: int | None = None,
-    clock: int | None = None,
 ) -> Usable:
     """Read time and arrival and say which rows must be quarantined, and why.
 
-    `clock` is the greatest time seen before this batch; it stands in for the arrival of rows that
-    have none by design (no arrival column).
+    Without an arrival column the arrival is the time itself, for the kernel to make a clock of.
     """
     time, time_ok = event_times(batch.column(roles.time), unit=roles.unit, name=roles.time)
     reason = np.full(len(time), None, object)
     if roles.arrival is None:
-        arrival = _derived_clock(time, time_ok, clock)
-        arrival_ok = time_ok
+        arrival, arrival_ok = time, time_ok
     else:
         arrival, arrival_ok = event_times(batch.column(roles.arrival), unit=roles.unit,
                                           name=roles.arrival)
@@ -223,7 +234,7 @@ def usable_rows(
     if not good.all():
         empty = np.asarray(batch.column(roles.time).is_null().to_numpy(zero_copy_only=False))
         reason[~arrival_ok] = f"no readable arrival in {roles.arrival!r}"
-        reason[~time_ok] = f"{roles.time!r} is not a time"
+        reason[~time_ok] = f"{roles.time!r} is not a time (unreadable, or out of range: wrong unit?)"
         reason[empty] = f"no time in {roles.time!r}"
     if roles.arrival is not None:
         ahead = good & (time - arrival > max_future_skew)
@@ -235,11 +246,3 @@ def usable_rows(
             reason[stale] = f"more than {format_duration(max_delay)} older than its arrival"
             good = good & ~stale
     return Usable(time, arrival, good, reason)
-
-
-def _derived_clock(time: Int64, good: NDArray[np.bool_], clock: int | None) -> Int64:
-    """The greatest time so far, the clock of the original K-slack (Babu, Srivastava, Widom 2004)."""
-    known = np.where(good, time, _FIRST)
-    if clock is not None and len(known):
-        known[0] = max(int(known[0]), clock)
-    return np.maximum.accumulate(known)

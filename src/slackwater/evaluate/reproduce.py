@@ -1,0 +1,32 @@
+"""The papers' experiments by name; each writes its data as CSV and its picture as PNG and PDF."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+
+from slackwater.errors import ConfigError, did_you_mean
+
+__all__ = ["experiment_names", "reproduce"]
+
+Experiment = Callable[[Path, bool], list[Path]]
+"""Takes the output folder and whether to run small (for tests); returns the files it wrote."""
+
+_MODULES: dict[str, str] = {}
+"""Experiment name to the module whose EXPERIMENTS has it: imported only when asked for."""
+
+
+def experiment_names() -> list[str]:
+    """Every experiment that can be repeated."""
+    return list(_MODULES)
+
+
+def reproduce(name: str, out: Path, *, quick: bool = False) -> list[Path]:
+    """Run an experiment, write its files into `out`, and return their paths."""
+    if name not in _MODULES:
+        raise ConfigError(f"there is no experiment {name!r}", step="reproduce",
+                          expected=", ".join(_MODULES), hint=did_you_mean(name, _MODULES))
+    out.mkdir(parents=True, exist_ok=True)
+    experiments: dict[str, Experiment] = importlib.import_module(_MODULES[name]).EXPERIMENTS
+    return experiments[name](out, quick)

@@ -1,0 +1,330 @@
+"""The reorder kernel: a policy, the release rule, and the rows that wait."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numba import njit
+from numpy.typing import NDArray
+
+from slackwater.durations import Duration, micros
+from slackwater.errors import ConfigError, SnapshotError
+from slackwater.events import Roles, usable_rows
+from slackwater.kernel import MemoryStore, Out, Store
+from slackwater.outcome import outcome
+from slackwater.reorder.named import as_policy
+from slackwater.reorder.policy import Arrivals, Estimator, Policy
+from slackwater.reorder.release import NEVER, by_step, order_by_key, release
+from slackwater.state import Hold, KeyTable, Record, Table, bundle, unbundle
+from slackwater.state.hold import Rows
+
+__all__ = ["Reorder"]
+
+Int64 = NDArray[np.int64]
+_FOREVER = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True)
+class Reorder:
+    """Put events in time order, waiting as long as a policy says.
+
+    Parameters
+    ----------
+    policy
+        A `Policy`, or the name of one (``"MeanPlusRange"``, or the paper's ``"bsttda"``).
+    roles
+        Which columns are time, arrival, key…
+    scope
+        Key columns whose values share one estimate of the buffer time; None: every key has its own.
+        With very many keys, a window of delays per key is more than the events themselves.
+    max_future_skew
+        A row stamped further ahead of its arrival is quarantined.
+    max_delay
+        A row stamped further behind its arrival is quarantined; None: no row is too old to be late.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> s = 1_700_000_000_000
+    >>> batch = pa.record_batch({"time": [s, s + 200, s + 100, s + 900],
+    ...                          "arrival": [s + 50, s + 250, s + 260, s + 950]})
+    >>> logic = Reorder("Static", Roles("time", "arrival", unit="ms")).start()
+    >>> out = logic.push(batch)
+    >>> (out.ready.num_rows, out.notes["held"])
+    (0, 4)
+    >>> [t.as_py() - s for t in logic.finish().ready["time"]]
+    [0, 100, 200, 900]
+    """
+
+    policy: Policy | str = "MeanPlusRange"
+    roles: Roles = field(default_factory=Roles)
+    scope: tuple[str, ...] | None = None
+    max_future_skew: Duration = "5 minutes"
+    max_delay: Duration | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "policy", as_policy(self.policy))
+        object.__setattr__(self, "max_future_skew",
+                           micros(self.max_future_skew, name="max_future_skew"))
+        if self.max_delay is not None:
+            object.__setattr__(self, "max_delay", micros(self.max_delay, name="max_delay"))
+        if self.scope is not None:
+            object.__setattr__(self, "scope", tuple(self.scope))
+            strangers = [c for c in self.scope or () if c not in self.roles.key]
+            if strangers:
+                raise ConfigError(
+                    f"scope names {', '.join(strangers)}, which is not a key column",
+                    step="reorder", expected=f"some of {', '.join(self.roles.key) or '(no keys)'}")
+
+    def start(self, store: Store | None = None) -> ReorderLogic:
+        """Begin with nothing held."""
+        return ReorderLogic(self, store)
+
+    def restore(self, snapshot: bytes, store: Store | None = None) -> ReorderLogic:
+        """Resume where `snapshot` was taken."""
+        if store is None:
+            snapshot, store = unbundle(snapshot)
+            logic = ReorderLogic(self, store)
+            logic._own = store
+        else:
+            logic = ReorderLogic(self, store)
+        logic._load(snapshot)
+        return logic
+
+
+class ReorderLogic:
+    """A running `Reorder`."""
+
+    def __init__(self, config: Reorder, store: Store | None) -> None:
+        self._config = config
+        self._own = MemoryStore() if store is None else None
+        self._store: Store = store if store is not None else self._own  # type: ignore[assignment]
+        assert isinstance(config.policy, Policy)
+        self._estimator: Estimator = config.policy.estimator()
+        self._keys = KeyTable("keys", config.roles.key)
+        # the clock is the greatest arrival of the key so far
+        self._marks = Table("marks", {"time": np.int64(NEVER), "n": np.int64(-1),
+                                      "clock": np.int64(NEVER), "group": np.int64(0)})
+        self._groups = None if config.scope is None else KeyTable("groups", config.scope)
+        self._hold = Hold("held", self._store, self._gone)
+        self._n = 0
+        self._schema: pa.Schema | None = None
+        self._buffer = float("nan")
+
+    # -- the protocol ---------------------------------------------------------------------------
+
+    def push(self, batch: pa.RecordBatch) -> Out:
+        """Take events, in arrival order."""
+        roles = self._config.roles
+        self._check(batch.schema)
+        usable = usable_rows(batch, roles, max_future_skew=self._config.max_future_skew,  # type: ignore[arg-type]
+                             max_delay=self._config.max_delay)  # type: ignore[arg-type]
+        good = np.flatnonzero(usable.good)
+        bad = None
+        time, arrival, rows = usable.time, usable.arrival, batch
+        if len(good) < batch.num_rows:
+            bad = np.flatnonzero(~usable.good)
+            time, arrival, rows = time[good], arrival[good], batch.take(pa.array(good))
+        key = self._keys.codes(rows)
+        self._marks.grow(len(self._keys))
+        self._marks.touch(key)
+        if roles.arrival is None:
+            arrival = arrival.copy()
+        _follow_clock(arrival, key, self._marks["clock"], roles.arrival is None)
+        threshold, buffer = self._estimator.advance(self._arrivals(rows, key, time, arrival))
+        if len(buffer):
+            self._buffer = float(buffer[-1])
+        n = np.arange(self._n, self._n + len(time))
+        self._n += len(time)
+        new = Rows(key, time, n, rows)
+        last = np.full(len(self._keys), NEVER)
+        quarantined = None
+        if bad is not None:
+            quarantined = (batch.take(pa.array(bad)), usable.reason[bad], usable.arrival[bad])
+        return self._step(new, threshold, arrival, last, None, quarantined)
+
+    def tick(self, now: int) -> Out:
+        """Let time pass without an event."""
+        last = self._estimator.thresholds(now)
+        if self._groups is not None:
+            last = last[self._marks["group"]]
+        return self._quiet_step(last[: len(self._keys)], now)
+
+    def finish(self) -> Out:
+        """End of input: let everything go."""
+        return self._quiet_step(np.full(len(self._keys), _FOREVER), None)
+
+    def snapshot(self) -> bytes:
+        """Write the state (see `Logic.snapshot`)."""
+        meta = {
+            "policy": type(self._config.policy).__name__,
+            "key": list(self._config.roles.key),
+            "scope": None if self._config.scope is None else list(self._config.scope),
+            "n": self._n,
+            "schema": None if self._schema is None else str(self._schema),
+            "keys": self._keys.save(self._store),
+            "marks": self._marks.save(self._store),
+            "groups": None if self._groups is None else self._groups.save(self._store),
+            "estimator": self._estimator.save(self._store),
+            "hold": self._hold.save(),
+        }
+        index = Record("reorder", 1, meta).encode()
+        return index if self._own is None else bundle(index, self._own)
+
+    def _load(self, index: bytes) -> None:
+        meta = Record.decode(index, kind="reorder", version=1).meta
+        config = self._config
+        now: dict[str, Any] = {
+            "policy": type(config.policy).__name__, "key": list(config.roles.key),
+            "scope": None if config.scope is None else list(config.scope)}
+        for what, value in now.items():
+            if meta[what] != value:
+                raise SnapshotError(f"the {what} has changed since the snapshot",
+                                    step="restore reorder", expected=meta[what], got=value,
+                                    hint="keep it, or start afresh with a new checkpoint")
+        self._n = meta["n"]
+        self._was_schema = meta["schema"]
+        self._keys.load(self._store, meta["keys"])
+        self._marks.load(self._store, meta["marks"])
+        if self._groups is not None:
+            self._groups.load(self._store, meta["groups"])
+        self._estimator.load(self._store, meta["estimator"])
+        self._hold.load(meta["hold"])
+
+    # -- inside ---------------------------------------------------------------------------------
+
+    _was_schema: str | None = None
+
+    def _check(self, schema: pa.Schema) -> None:
+        if self._schema is None:
+            self._config.roles.check(schema.names, step="reorder")
+            if self._was_schema is not None and len(self._hold) and str(schema) != self._was_schema:
+                raise SnapshotError("the columns have changed while rows are held",
+                                    step="restore reorder", expected=self._was_schema, got=schema,
+                                    hint="let the old query drain, then start a new checkpoint")
+            self._schema = schema
+        elif schema != self._schema:
+            raise ConfigError("the columns have changed between two batches", step="reorder",
+                              expected=self._schema, got=schema)
+
+    def _arrivals(self, rows: pa.RecordBatch, key: Int64, time: Int64,
+                  arrival: Int64) -> Arrivals:
+        if self._groups is None:
+            return Arrivals(time, arrival, key, len(self._keys))
+        group = self._groups.codes(rows)
+        self._marks["group"][key] = group
+        return Arrivals(time, arrival, group, len(self._groups))
+
+    def _gone(self, rows: Rows) -> NDArray[np.bool_]:
+        time, n = self._marks["time"][rows.key], self._marks["n"][rows.key]
+        return (rows.time < time) | ((rows.time == time) & (rows.n <= n))
+
+    def _quiet_step(self, last: Int64, now: int | None) -> Out:
+        none = np.zeros(0, np.int64)
+        empty = None if self._schema is None else pa.RecordBatch.from_pylist([], self._schema)
+        new = Rows(none, none, none, empty)
+        return self._step(new, none, none, last, now, None)
+
+    def _step(
+        self, new: Rows, threshold: Int64, arrival: Int64, last: Int64, now: int | None,
+        quarantined: tuple[pa.RecordBatch, Any, Int64] | None,
+    ) -> Out:
+        upto = max(int(threshold.max(initial=NEVER)), int(last.max(initial=NEVER)))
+        parts, _ = self._hold.due(upto)
+        if new.payload is None:  # nothing was ever pushed through this logic, only restored
+            new = Rows(new.key, new.time, new.n,
+                       parts[0].payload.slice(0, 0) if parts else pa.record_batch({}))
+        rows = Rows.concat([*parts, new])
+        held, keys = len(rows) - len(new), len(self._keys)
+        by_time, time_starts = order_by_key(rows.key, rows.time, rows.n, keys)
+        by_arrival, arrival_starts = _arrival_order(new.key, keys)
+        late_by = np.zeros(len(new), np.int64)
+        before = self._marks["time"].copy() if now is not None or not len(new) else None
+        out, step = release(rows.time, rows.n, held, threshold, by_time, time_starts, by_arrival,
+                            arrival_starts, last, self._marks["time"], self._marks["n"], late_by)
+        if before is not None:
+            self._marks.touch(np.flatnonzero(before != self._marks["time"]))
+        if keys > 1:
+            out, step = self._across_keys(rows, out, step, len(new))
+        stays = np.ones(len(rows), bool)
+        stays[out] = False
+        stays[held:][late_by > 0] = False
+        at = 0
+        keep = []
+        for part in parts:
+            keep.append(stays[at:at + len(part)])
+            at += len(part)
+        self._hold.settle(keep, parts)
+        self._hold.add(new.take(np.flatnonzero(stays[held:])))
+        end = self._marks["clock"][rows.key[out]] if now is None else np.full(len(out), now)
+        when = _release_times(step, arrival, end)
+        late = np.flatnonzero(late_by)
+        return Out(
+            ready=outcome(rows.payload.take(pa.array(out)), None, when),
+            late=outcome(new.payload.take(pa.array(late)), _how_late(late_by[late]), arrival[late]),
+            quarantined=outcome(*quarantined) if quarantined is not None
+            else outcome(new.payload.slice(0, 0), None, np.zeros(0, np.int64)),
+            notes=self._notes(),
+        )
+
+    def _across_keys(self, rows: Rows, out: Int64, step: Int64,
+                     steps: int) -> tuple[Int64, Int64]:
+        """Rows of several keys leave in the order of the arrivals that released them."""
+        out, step = by_step(out, step, steps)
+        last = int(np.searchsorted(step, steps))
+        tail = out[last:]  # released together by time passing: merged over the keys
+        out[last:] = tail[np.lexsort((rows.n[tail], rows.time[tail]))]
+        return out, step
+
+    def _notes(self) -> dict[str, Any]:
+        marks = self._marks["time"]
+        seen = marks[marks != NEVER]
+        return {
+            "held": len(self._hold),
+            "keys": len(self._keys),
+            "watermark": int(seen.min()) if len(seen) else None,
+            "ahead": int(seen.max()) if len(seen) else None,
+            "buffer": self._buffer,
+        }
+
+
+def _arrival_order(key: Int64, keys: int) -> tuple[Int64, Int64]:
+    starts = np.zeros(keys + 1, np.int64)
+    if keys == 1:
+        starts[1] = len(key)
+        return np.arange(len(key)), starts
+    np.cumsum(np.bincount(key, minlength=keys), out=starts[1:])
+    return np.argsort(key, kind="stable"), starts
+
+
+def _release_times(step: Int64, arrival: Int64, end: Int64) -> Int64:
+    """When each row was let go: at the arrival that released it, else by the passing of time.
+
+    The end of input is the moment of the key's last arrival.
+    """
+    by_arrival = step < len(arrival)
+    if by_arrival.all():
+        return arrival[step]
+    when = end.copy()
+    when[by_arrival] = arrival[step[by_arrival]]
+    return when
+
+
+def _how_late(late_by: Int64) -> pa.Array:
+    ms = pa.array(np.round(late_by / 1000, 3)).cast(pa.string())
+    return pc.binary_join_element_wise("came ", ms, " ms behind the watermark", "")
+
+
+@njit(cache=True)
+def _follow_clock(arrival: Int64, key: Int64, clock: Int64, derive: bool) -> None:
+    """Keep each key's greatest arrival; where there is no arrival column, it *is* the arrival."""
+    for j in range(len(arrival)):
+        k = key[j]
+        if arrival[j] > clock[k]:
+            clock[k] = arrival[j]
+        if derive:
+            arrival[j] = clock[k]
