@@ -40,13 +40,17 @@ def micros(duration: Duration, *, name: str = "duration", least: int | None = 0)
     --------
     >>> micros("500ms"), micros("1 hour"), micros("1m 30s"), micros(timedelta(seconds=2))
     (500000, 3600000000, 90000000, 2000000)
-    >>> micros("5 secnds")
-    Traceback (most recent call last):
-    ...
-    slackwater.errors.ConfigError: duration: 'secnds' is not a unit of time
+
+    A mistake is answered with what was meant, perhaps:
+
+    >>> try:
+    ...     micros("5 secnds")
+    ... except ConfigError as error:
+    ...     print(error)
+    duration: 'secnds' is not a unit of time
       expected: us, ms, s, m, h or d, as in "500ms", "30s", "1 hour"
       got:      '5 secnds'
-      hint:     did you mean 'second' or 'seconds' or 'secs'?
+      hint:     did you mean 'seconds' or 'second'?
     """
     if isinstance(duration, timedelta):
         value = duration // timedelta(microseconds=1)

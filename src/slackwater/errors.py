@@ -93,7 +93,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     "did you mean 'sensor_id'?"
     """
     names = {k.lower(): k for k in known}
-    close = difflib.get_close_matches(name.lower(), list(names), n=3, cutoff=0.6)
+    close = difflib.get_close_matches(name.lower(), list(names), n=2, cutoff=0.65)
     if not close:
         return None
     return "did you mean " + " or ".join(repr(names[c]) for c in close) + "?"

@@ -125,7 +125,7 @@ def event_times(column: pa.Array, *, unit: str | None, name: str) -> tuple[Int64
         inside = (micro >= _FIRST) & (micro <= _LAST)
         return np.where(inside, micro, 0.0).round().astype(np.int64), readable & inside
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return _parse_text(column)
+        return _parse_text(column, unit)
     if pa.types.is_null(kind):
         return np.zeros(len(column), np.int64), np.zeros(len(column), bool)
     raise DataError(
@@ -138,8 +138,8 @@ def _to_numpy(column: pa.Array) -> tuple[Int64, NDArray[np.bool_]]:
     readable = (np.ones(len(column), bool) if column.null_count == 0
                 else np.asarray(column.is_valid().to_numpy(zero_copy_only=False)))
     filled = column if column.null_count == 0 else pc.fill_null(column, 0)
-    values = filled.to_numpy(zero_copy_only=False)
-    return values, readable
+    # a copy: Arrow's memory is read-only, and numba would compile every loop once more for that
+    return np.array(filled.to_numpy(zero_copy_only=False)), readable
 
 
 def settle_unit(values: Int64, declared: str | None, *, name: str) -> str:
@@ -186,7 +186,15 @@ def _scale(values: Int64, readable: NDArray[np.bool_],
     return np.where(inside, values, 0) * factor, readable & inside
 
 
-def _parse_text(column: pa.Array) -> tuple[Int64, NDArray[np.bool_]]:
+def _parse_text(column: pa.Array, unit: str | None) -> tuple[Int64, NDArray[np.bool_]]:
+    if unit is not None:
+        # one bad cell makes a whole CSV column text: with a unit, the others are still numbers
+        number = _whole_number(column)
+        if number.any():
+            digits = pc.if_else(pa.array(number), column, None).cast(pa.int64())
+            scaled, inside = _scale(*_to_numpy(digits), unit)
+            text, readable = _parse_text(pc.if_else(pa.array(number), None, column), None)
+            return np.where(number, scaled, text), np.where(number, inside, readable)
     try:
         values, readable = _to_numpy(column.cast(pa.timestamp("us", "UTC")).cast(pa.int64()))
         return values, readable & _inside(values)
@@ -200,6 +208,11 @@ def _parse_text(column: pa.Array) -> tuple[Int64, NDArray[np.bool_]]:
     readable = stamps.notna().to_numpy()
     micro = stamps.dt.as_unit("us").astype("int64").to_numpy()
     return np.where(readable, micro, 0), readable
+
+
+def _whole_number(column: pa.Array) -> NDArray[np.bool_]:
+    found = pc.fill_null(pc.match_substring_regex(column, r"^-?[0-9]{1,18}$"), False)
+    return np.asarray(found.to_numpy(zero_copy_only=False), bool)
 
 
 @dataclass(frozen=True)

@@ -90,6 +90,16 @@ class Logic(Protocol):
     def finish(self) -> Out:
         """End of input: let everything go."""
 
+    def elapse(self, passed: int) -> None:
+        """Count `passed` microseconds of real time, so that silence can be told (see `idle`)."""
+
+    def idle(self, quiet: int) -> Out:
+        """Let time pass for keys from which nothing came for `quiet` microseconds of real time.
+
+        For such a key, now is its last arrival plus its silence: right on a live stream and on a
+        replay of an old one alike.
+        """
+
     def snapshot(self) -> bytes:
         """Write the state.
 

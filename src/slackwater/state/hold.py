@@ -55,6 +55,7 @@ class _Run:
     total: int
     live: int
     first: int  # smallest time among the live rows
+    last: int  # greatest time of all its rows
     rows: Rows | None
     written: bool
 
@@ -101,6 +102,16 @@ class Hold:
                 places.append(live)
         return parts, places
 
+    def near(self, first: int, last: int) -> list[Rows]:
+        """Live rows of every run that may have one with a time in [first, last]: only a look."""
+        parts = []
+        for run in self._runs:
+            if run.first <= last and run.last >= first:
+                rows = self._read(run)
+                gone = self._gone(rows)
+                parts.append(rows.take(np.flatnonzero(~gone)) if gone.any() else rows)
+        return parts
+
     def settle(self, stay: list[NDArray[np.bool_]], parts: list[Rows]) -> None:
         """After `due`: which of the rows handed out stay held."""
         for run, keep, rows in zip(self._due, stay, parts, strict=True):
@@ -136,17 +147,18 @@ class Hold:
                 self._store.put(run.name, _encode(run.rows))
                 run.written = True
         return {"serial": self._serial,
-                "runs": [[run.name, run.total, run.live, run.first] for run in self._runs]}
+                "runs": [[run.name, run.total, run.live, run.first, run.last]
+                         for run in self._runs]}
 
     def load(self, meta: dict[str, Any]) -> None:
         """Know the runs that `save` told of; their rows are read when they are due."""
         self._serial = meta["serial"]
-        self._runs = [_Run(name, total, live, first, None, True)
-                      for name, total, live, first in meta["runs"]]
+        self._runs = [_Run(name, total, live, first, last, None, True)
+                      for name, total, live, first, last in meta["runs"]]
 
     def _append(self, rows: Rows) -> None:
-        self._runs.append(_Run(self._next_name(), len(rows), len(rows), int(rows.time.min()), rows,
-                               False))
+        self._runs.append(_Run(self._next_name(), len(rows), len(rows), int(rows.time.min()),
+                               int(rows.time.max()), rows, False))
 
     def _next_name(self) -> str:
         self._serial += 1
@@ -165,6 +177,7 @@ class Hold:
         self._discard(run)
         run.name, run.rows, run.written = self._next_name(), rows, False
         run.total = run.live = len(rows)
+        run.last = int(rows.time.max())
 
     def _merge_small(self) -> None:
         small = [run for run in self._runs if run.total <= _SMALL and run.rows is not None]

@@ -31,6 +31,7 @@ class KeyTable:
         self.name, self.columns = name, tuple(columns)
         self._known = pa.array([], pa.large_string())
         self._saved = 0
+        self._parts: tuple[int, pa.Array] | None = None
 
     def __len__(self) -> int:
         return len(self._known) if self.columns else 1
@@ -40,6 +41,17 @@ class KeyTable:
         """The keys as text, in the order of their codes."""
         return [n.replace(_SEPARATOR, ", ").replace(_NULL, "null")
                 for n in self._known.to_pylist()] if self.columns else [""]
+
+    def part(self, column: int) -> pa.Array:
+        """The text of one key column, in the order of the codes."""
+        if self._parts is None or len(self._parts[1]) != len(self._known) \
+                or self._parts[0] != column:
+            text = self._known
+            if len(self.columns) > 1:
+                text = pc.list_element(pc.split_pattern(text, _SEPARATOR),
+                                       column % len(self.columns))
+            self._parts = (column, pc.replace_substring(text, _NULL, "null"))
+        return self._parts[1]
 
     def codes(self, batch: pa.RecordBatch) -> NDArray[np.int64]:
         """The code of each row's key; keys not seen before get the next codes."""

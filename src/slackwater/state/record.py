@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import struct
 import zlib
@@ -10,12 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from slackwater.errors import SnapshotError
 from slackwater.kernel import MemoryStore
 
-__all__ = ["Record", "bundle", "unbundle"]
+__all__ = ["Record", "bundle", "decode_schema", "encode_schema", "unbundle"]
 
 _MAGIC = b"SLKW"
 _FORMAT = 1
@@ -104,3 +106,13 @@ def unbundle(snapshot: bytes) -> tuple[bytes, MemoryStore]:
     arrays = dict(Record.decode(snapshot, kind="bundle", version=1).arrays)
     index = arrays.pop("").tobytes()
     return index, MemoryStore({name: blob.tobytes() for name, blob in arrays.items()})
+
+
+def encode_schema(schema: pa.Schema | None) -> str | None:
+    """An Arrow schema as text, for a record's head."""
+    return None if schema is None else base64.b64encode(schema.serialize()).decode()
+
+
+def decode_schema(text: str | None) -> pa.Schema | None:
+    """The schema that `encode_schema` wrote."""
+    return None if text is None else pa.ipc.read_schema(pa.py_buffer(base64.b64decode(text)))

@@ -1,0 +1,87 @@
+"""Reorder on Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from slackwater.durations import Duration, micros
+from slackwater.errors import ConfigError
+from slackwater.events import Roles
+from slackwater.reorder import Policy, Reorder
+from slackwater.spark.runner import Carried, carry
+
+__all__ = ["reorder"]
+
+
+def reorder(
+    df: DataFrame,
+    policy: Policy | str = "MeanPlusRange",
+    *,
+    time: str = "time",
+    arrival: str | None = None,
+    source: str | None = None,
+    sequence: str | None = None,
+    by: str | Sequence[str] = (),
+    scope: Sequence[str] | None = None,
+    unit: str | None = None,
+    max_future_skew: Duration = "5 minutes",
+    max_delay: Duration | None = None,
+    quiet: Duration | None = "10s",
+    shards: int | None = None,
+) -> DataFrame:
+    """Put a streaming or batch DataFrame in time order, waiting as long as a policy says.
+
+    Every input row comes out exactly once, with its own columns and ``_status`` (ready, late or
+    quarantined), ``_reason`` and ``_released``; `ready`, `late` and `quarantined` split them.
+    Ready rows leave in time order per key, so Spark's own event-time operators can follow with
+    ``withWatermark(time, "0 seconds")``; see `by` for what that asks of several keys.
+
+    Parameters
+    ----------
+    df
+        Rows to put in order.
+    policy
+        How long to wait: a `Policy` or its name, such as ``"MeanPlusRange"`` or ``"bsttda"``.
+    time
+        Column of the time when the event happened.
+    arrival
+        Column of the time when the system received it (Kafka's record time, a gateway's stamp):
+        then a replay gives the same result. Without it, a streaming row arrives when its
+        micro-batch runs; a batch DataFrame needs one.
+    source, sequence
+        Columns of the producer and of its running number, for policies that look at them.
+    by
+        Key columns: each combination is put in order by itself.
+    scope
+        Key columns whose values share one estimate (see `Reorder`).
+    unit
+        Unit of integer times.
+    max_future_skew, max_delay
+        Bounds beyond which a row is quarantined (see `Reorder`).
+    quiet
+        Real time after which a silent key's rows leave as if time had passed; None: they wait for
+        the key's next row. Time in which the query was down is not silence.
+    shards
+        Number of state partitions for a streaming DataFrame; default spark.sql.shuffle.partitions.
+        It is fixed by the checkpoint.
+    """
+    by = (by,) if isinstance(by, str) else tuple(by)
+    if arrival is None:
+        if not df.isStreaming:
+            raise ConfigError(
+                "a batch DataFrame has no order of its own", step="reorder",
+                expected="arrival=, the column of the time when each row was received",
+                hint='if it was never recorded, arrival=time gives plain sorting')
+        arrival = "_arrival"
+        # constant within a micro-batch and kept in the offset log, so that a replay repeats it
+        df = df.withColumn(arrival, F.current_timestamp())
+    roles = Roles(time, arrival, source, sequence, key=by, unit=unit)
+    roles.check(df.columns, step="reorder")
+    kernel = Reorder(policy, roles, None if scope is None else tuple(scope), max_future_skew,
+                     max_delay)
+    pause = None if quiet is None else micros(quiet, name="quiet")
+    shard_by = by if kernel.scope is None else kernel.scope
+    return carry(df, Carried(kernel, shard_by, arrival, unit, pause, "reorder"), shards=shards)

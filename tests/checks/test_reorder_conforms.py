@@ -1,0 +1,20 @@
+"""Every reorder policy keeps the promises of the kernel protocol."""
+
+from __future__ import annotations
+
+import pytest
+from slackwater import Reorder, Roles
+from slackwater.checks import sample_events, yield_checks
+from slackwater.reorder import POLICIES
+
+ROLES = Roles("time", "arrival", "source", "sequence", key=("key",))
+CASES = [
+    pytest.param(check, id=f"{policy}: {name}")
+    for policy in POLICIES
+    for name, check in yield_checks(Reorder(policy, ROLES), sample_events())
+]
+
+
+@pytest.mark.parametrize("check", CASES)
+def test_policy(check):
+    check()
