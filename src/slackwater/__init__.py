@@ -9,14 +9,36 @@ The way of an event::
                                                    └──▶ sink
 
 Everything here works in-process on Arrow batches; `slackwater.spark` carries it onto Spark
-Structured Streaming.  Importing this package does not import pyspark.
+Structured Streaming.  Importing this package does not import pyspark, nor compile anything: what
+is named below is loaded when it is first used.
 """
 
-from slackwater.errors import SlackwaterError
-from slackwater.events import Roles
-from slackwater.kernel import Kernel, Out
-from slackwater.reorder import Reorder
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from slackwater.errors import SlackwaterError
+    from slackwater.events import Roles
+    from slackwater.kernel import Kernel, Out
+    from slackwater.reorder import Reorder
 
 __version__ = "0.1.0"
 
 __all__ = ["Kernel", "Out", "Reorder", "Roles", "SlackwaterError"]
+
+_HOME = {
+    "SlackwaterError": "errors",
+    "Roles": "events",
+    "Kernel": "kernel",
+    "Out": "kernel",
+    "Reorder": "reorder",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Spark's workers import this package for packing alone; they should not load numba for it
+    if name not in _HOME:
+        raise AttributeError(f"module 'slackwater' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"slackwater.{_HOME[name]}"), name)

@@ -13,7 +13,13 @@ __all__ = ["experiment_names", "reproduce"]
 Experiment = Callable[[Path, bool], list[Path]]
 """Takes the output folder and whether to run small (for tests); returns the files it wrote."""
 
-_MODULES: dict[str, str] = {}
+_MODULES: dict[str, str] = {
+    **dict.fromkeys(("reorder-fig5", "reorder-fig6", "reorder-fig7", "reorder-fig8", "reorder-fig9",
+                     "reorder-table"), "slackwater.evaluate.reorder_paper"),
+    **dict.fromkeys(("sync-table1", "sync-fig4", "sync-fig5", "sync-fig6"),
+                    "slackwater.evaluate.sync_paper"),
+    **dict.fromkeys((f"corr-fig{n}" for n in range(3, 9)), "slackwater.evaluate.corr_paper"),
+}
 """Experiment name to the module whose EXPERIMENTS has it: imported only when asked for."""
 
 

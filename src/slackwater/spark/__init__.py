@@ -4,6 +4,11 @@ Enters: streaming or batch DataFrames.  Leaves: DataFrames with every input row 
 May import: everything but the command and the dashboard.
 """
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 try:
     import pyspark  # noqa: F401
 except ImportError as missing:  # pragma: no cover - the message is for machines without pyspark
@@ -12,8 +17,24 @@ except ImportError as missing:  # pragma: no cover - the message is for machines
         'Install it with: pip install "slackwater[spark]"'
     ) from missing
 
-from slackwater.spark.outcomes import late, quarantined, ready
-from slackwater.spark.reorder import reorder
-from slackwater.spark.session import local_session, settings
+if TYPE_CHECKING:
+    from slackwater.spark.operators.reorder import reorder
+    from slackwater.spark.outcomes import late, quarantined, ready
+    from slackwater.spark.session import local_session, settings
 
 __all__ = ["late", "local_session", "quarantined", "ready", "reorder", "settings"]
+
+_HOME = {
+    "reorder": "operators.reorder",
+    "ready": "outcomes",
+    "late": "outcomes",
+    "quarantined": "outcomes",
+    "local_session": "session",
+    "settings": "session",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'slackwater.spark' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"slackwater.spark.{_HOME[name]}"), name)

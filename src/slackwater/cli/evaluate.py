@@ -1,0 +1,77 @@
+"""`slackwater evaluate`: policies × files."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from slackwater.cli import options
+from slackwater.cli.engines import engine_named
+from slackwater.cli.show import number, print_json, print_table, progress
+from slackwater.errors import ConfigError
+from slackwater.evaluate import Metrics, evaluate
+from slackwater.evaluate.run import usable_events
+from slackwater.evaluate.table import PAPER, label
+from slackwater.reorder import as_policy
+from slackwater.reorder.named import split_policies
+
+__all__ = ["command"]
+
+
+def command(
+    files: options.Files,
+    policy: Annotated[str, typer.Option(
+        "--policy", metavar="NAME,…",
+        help="Policies by name or the paper's acronym, with parameters if need be: "
+             "sba(buffer=2s),MeanPlusRange.")] = ",".join(PAPER),
+    time: options.Time = None,
+    arrival: options.Arrival = None,
+    source: options.Source = None,
+    sequence: options.Sequence = None,
+    by: options.By = None,
+    unit: options.Unit = None,
+    max_future_skew: options.FutureSkew = "5 minutes",
+    max_delay: options.MaxDelay = None,
+    engine: options.Engines = options.EngineName.local,
+    json: options.Json = False,
+    picture: options.Picture = None,
+) -> None:
+    """Try buffer policies on files: what each loses, and at what buffer time and latency."""
+    policies = split_policies(policy)
+    if not policies:
+        raise ConfigError("names no policy", step="--policy", expected=",".join(PAPER))
+    for name in policies:
+        as_policy(name)  # a misspelt policy is found before the first file is read
+    runner = engine_named(engine)
+    found: list[Metrics] = []
+    with progress("evaluate", len(files) * len(policies), quiet=json) as step:
+        for file in files:
+            dataset = options.load(file, time=time, arrival=arrival, source=source,
+                                   sequence=sequence, by=by, unit=unit)
+            events = usable_events(dataset, max_future_skew=max_future_skew, max_delay=max_delay)
+            for name in policies:
+                found += evaluate(events, [name], engine=runner)
+                step(f"{events.name} {name}")
+    if picture is not None:
+        from slackwater.evaluate.pictures import save_as
+        from slackwater.evaluate.scatter import scatter_picture
+
+        save_as(scatter_picture(found), picture)
+    if json:
+        print_json([m.to_dict() for m in found])
+        return
+    for first in range(0, len(found), len(policies)):
+        _print(found[first:first + len(policies)])
+
+
+def _print(rows: list[Metrics]) -> None:
+    first = rows[0]
+    title = (f"{first.dataset}: {number(first.events)} events, {number(first.out_of_order)} out of "
+             f"order, minimum buffer {number(first.min_buffer_ms)} ms")
+    print_table(title, ("policy", "late", "%", "buffer", "overfit%", "latency", "p50", "p95", "p99",
+                        "max"),
+                [(label(m.policy), m.not_compensated, m.not_compensated_pct, m.mean_buffer_ms,
+                  m.overfitting_pct, *m.latency_ms.values()) for m in rows])
+    if first.quarantined:
+        typer.echo(f"{first.quarantined} rows without a usable time were left out (quarantined)")

@@ -1,0 +1,75 @@
+"""Arguments that several commands take, and how they become datasets."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from slackwater.datasets import SIMULATED, Dataset, read_dataset, simulated
+from slackwater.events import Roles
+
+__all__ = ["Arrival", "By", "EngineName", "Engines", "Files", "FutureSkew", "Json", "MaxDelay",
+           "Picture", "Sequence", "Source", "Time", "Unit", "load"]
+
+_COLUMNS = "Columns"
+
+
+class EngineName(StrEnum):
+    """Where the rows go through the kernel."""
+
+    local = "local"
+    spark = "spark"
+
+
+Files = Annotated[list[str], typer.Argument(
+    metavar="FILE…", help="CSV, JSON lines or Parquet; or a simulated set: g-1 … g-12.",
+    show_default=False)]
+Time = Annotated[str | None, typer.Option(
+    "--time", metavar="COLUMN", rich_help_panel=_COLUMNS, show_default=False,
+    help="When it happened. Recordings of paper 3 are known by their header; else: time.")]
+Arrival = Annotated[str | None, typer.Option(
+    "--arrival", metavar="COLUMN", rich_help_panel=_COLUMNS, show_default=False,
+    help="When it was received; else: arrival, or the order of the rows.")]
+Source = Annotated[str | None, typer.Option(
+    "--source", metavar="COLUMN", rich_help_panel=_COLUMNS, show_default=False,
+    help="Which producer; else: source.")]
+Sequence = Annotated[str | None, typer.Option(
+    "--sequence", metavar="COLUMN", rich_help_panel=_COLUMNS, show_default=False,
+    help="The producer's running number; else: sequence.")]
+By = Annotated[list[str] | None, typer.Option(
+    "--by", metavar="COLUMN,…", rich_help_panel=_COLUMNS, show_default=False,
+    help="Key columns: each combination of values is a stream of its own.")]
+Unit = Annotated[str | None, typer.Option(
+    "--unit", metavar="s|ms|us|ns", rich_help_panel=_COLUMNS, show_default=False,
+    help="Unit of integer times; else told from their size.")]
+FutureSkew = Annotated[str, typer.Option(
+    "--max-future-skew", metavar="DURATION", rich_help_panel=_COLUMNS,
+    help="Rows stamped further ahead of their arrival are quarantined.")]
+MaxDelay = Annotated[str | None, typer.Option(
+    "--max-delay", metavar="DURATION", rich_help_panel=_COLUMNS, show_default=False,
+    help="Rows stamped further behind their arrival are quarantined; else they are late.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
+Picture = Annotated[Path | None, typer.Option(
+    "--picture", metavar="PICTURE", show_default=False,
+    help="Save a picture: .png, .pdf or .svg.")]
+Engines = Annotated[EngineName, typer.Option(
+    "--engine", help="In this process, or on Spark.")]
+
+
+def load(file: str, *, time: str | None, arrival: str | None, source: str | None,
+         sequence: str | None, by: list[str] | None, unit: str | None) -> Dataset:
+    """Read a file, or generate the simulated set of that name."""
+    key = [name for part in by or [] for name in part.split(",") if name]
+    if file.lower() in SIMULATED and not Path(file).exists():
+        dataset = simulated(file)
+        own = dataset.roles
+        roles = Roles(time or own.time, arrival or own.arrival, source or own.source,
+                      sequence or own.sequence, key=tuple(key))
+        roles.check(dataset.table.column_names, step=file)
+        return replace(dataset, roles=roles)
+    return read_dataset(file, time=time, arrival=arrival, source=source, sequence=sequence,
+                        key=key, unit=unit)

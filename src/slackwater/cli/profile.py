@@ -1,0 +1,67 @@
+"""`slackwater profile`: how disordered are these events, and what does that suggest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from slackwater.cli import options
+from slackwater.cli.show import print_json, print_table, progress
+from slackwater.evaluate import Profile, profile
+
+__all__ = ["command"]
+
+
+def command(
+    files: options.Files,
+    time: options.Time = None,
+    arrival: options.Arrival = None,
+    source: options.Source = None,
+    sequence: options.Sequence = None,
+    by: options.By = None,
+    unit: options.Unit = None,
+    max_future_skew: options.FutureSkew = "5 minutes",
+    max_delay: options.MaxDelay = None,
+    json: options.Json = False,
+    picture: options.Picture = None,
+) -> None:
+    """Measure disorder: delays, events out of order, recommended start values of each policy."""
+    found = []
+    with progress("profile", len(files), quiet=json) as step:
+        for file in files:
+            dataset = options.load(file, time=time, arrival=arrival, source=source,
+                                   sequence=sequence, by=by, unit=unit)
+            found.append(profile(dataset, max_future_skew=max_future_skew,
+                                 max_delay=max_delay))
+            if picture is not None:
+                from slackwater.evaluate.pictures import save_as
+                from slackwater.evaluate.profile_picture import profile_picture
+
+                save_as(profile_picture(dataset), _numbered(picture, dataset.name, len(files)))
+            step(dataset.name)
+    if json:
+        print_json([p.to_dict() for p in found] if len(found) > 1 else found[0].to_dict())
+        return
+    for one in found:
+        _print(one)
+
+
+def _numbered(picture: Path, name: str, files: int) -> Path:
+    """One picture a file: with several, the dataset's name goes into the picture's."""
+    return picture if files == 1 else picture.with_stem(f"{picture.stem}-{name}")
+
+
+def _print(found: Profile) -> None:
+    figures = found.to_dict()
+    disorder = figures["out_of_order"]
+    print_table(found.dataset, ("events", "quarantined", "sources", "out of order", "%",
+                                "sequence", "min buffer"),
+                [(found.events, found.quarantined, found.sources, disorder["by_time"],
+                  disorder["by_time_pct"], disorder["by_sequence"], found.min_buffer_ms)])
+    print_table("delay (ms)", list(found.delay_ms), [list(found.delay_ms.values())])
+    advice = found.recommended()
+    if advice is not None:
+        print_table(
+            f"start values, from p98 of the {found.p98_of}: {advice['p98_ms']:g} ms",
+            ("paper", "policy"),
+            [(name.upper(), value["policy"]) for name, value in advice.items()
+             if isinstance(value, dict)])

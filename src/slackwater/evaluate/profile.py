@@ -1,0 +1,137 @@
+"""How disordered a dataset is, and which start values that suggests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from slackwater.datasets import Dataset
+from slackwater.durations import Duration
+from slackwater.evaluate.disorder import min_buffer, out_of_order, sequence_breaks
+from slackwater.evaluate.metrics import quantiles
+from slackwater.evaluate.run import usable_events
+from slackwater.reorder import (
+    DelayRange,
+    Kalman,
+    KSlack,
+    LatestDelay,
+    MeanPlusRange,
+    Policy,
+    Static,
+    WeightedMean,
+)
+
+__all__ = ["Profile", "profile", "recommended_policies"]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What a sample says about a stream.
+
+    `by_sequence` counts breaks of the sources' own numbering (see `sequence_breaks`); None where
+    the dataset does not say. `p98_of` tells what the recommendation rests on: the
+    full processing time where it was recorded, else the delay.
+    """
+
+    dataset: str
+    events: int
+    quarantined: int
+    sources: int | None
+    by_time: int
+    by_sequence: int | None
+    min_buffer_ms: float | None
+    delay_ms: dict[str, float | None]
+    p98_us: int | None
+    p98_of: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "dataset": self.dataset, "events": self.events, "quarantined": self.quarantined,
+            "sources": self.sources,
+            "out_of_order": {
+                "by_time": self.by_time,
+                "by_time_pct": round(100 * self.by_time / self.events, 4) if self.events else 0.0,
+                "by_sequence": self.by_sequence,
+            },
+            "min_buffer_ms": self.min_buffer_ms,
+            "delay_ms": {n: None if v is None else round(v, 4) for n, v in self.delay_ms.items()},
+            "recommended": self.recommended(),
+        }
+
+    def recommended(self) -> dict[str, Any] | None:
+        """Start values in milliseconds per policy, by the paper's acronyms; None without delays."""
+        if self.p98_us is None:
+            return None
+        found: dict[str, Any] = {"p98_ms": self.p98_us / 1000, "p98_of": self.p98_of,
+                                 "initial_ms": 5 * self.p98_us / 1000}
+        for name, policy in recommended_policies(self.p98_us).items():
+            waits = {f"{field}_ms": getattr(policy, field) / 1000
+                     for field in ("buffer", "initial", "offset") if hasattr(policy, field)}
+            found[name] = {"policy": str(policy), **waits}
+        return found
+
+
+def recommended_policies(p98: int) -> dict[str, Policy]:
+    """The policies with the start values of paper 3, section 5.8, by their acronyms.
+
+    Examples
+    --------
+    >>> print(recommended_policies(200_000)["sba"])
+    Static(buffer='1.2s')
+    """
+    initial = 5 * p98
+    return {
+        "sba": Static(6 * p98),
+        "bstt": LatestDelay(initial=initial, offset=3 * p98),
+        "bsttwa": WeightedMean(initial=initial, offset=4 * p98),
+        "bsttd": DelayRange(initial=initial, offset=2 * p98),
+        "bsttda": MeanPlusRange(initial=initial, offset=p98),
+        "bskf": Kalman(initial=initial, offset=4 * p98),
+        "kslack": KSlack(initial=4 * p98),
+    }
+
+
+def profile(dataset: Dataset, *, max_future_skew: Duration = "5 minutes",
+            max_delay: Duration | None = None) -> Profile:
+    """Profile a dataset.
+
+    Examples
+    --------
+    >>> from slackwater.datasets import simulated
+    >>> found = profile(simulated("g-2"))
+    >>> found.events, found.sources, round(found.delay_ms["p98"])
+    (30000, 10, 524)
+    """
+    events = usable_events(dataset, max_future_skew=max_future_skew, max_delay=max_delay)
+    delay = (events.arrival - events.time) / 1000
+    known = dataset.roles.arrival is not None and len(events) > 0
+    figures = quantiles(delay if known else delay[:0], min=0, p25=25, p50=50, p75=75, p95=95,
+                        p98=98, p99=99, max=100)
+    delay_ms: dict[str, float | None] = {}
+    for name in ("min", "p25", "p50", "mean", "p75", "p95", "p98", "p99", "max", "std"):
+        if name == "mean":
+            delay_ms[name] = float(delay.mean()) if known else None
+        elif name == "std":
+            delay_ms[name] = float(delay.std(ddof=1)) if known and len(delay) > 1 else None
+        else:
+            delay_ms[name] = figures[name]
+    spent = dataset.processing_times()
+    of = "full processing time"
+    if spent is None or not len(spent):
+        spent, of = events.arrival - events.time if known else None, "delay"
+    by_sequence = None
+    if events.source is not None and events.sequence is not None:
+        by_sequence = int(sequence_breaks(events.sequence, events.source).sum())
+    least = min_buffer(events.time, events.arrival, events.key)
+    return Profile(
+        dataset=dataset.name, events=len(events), quarantined=events.quarantined,
+        sources=None if events.source is None else len(np.unique(events.source)),
+        by_time=int(out_of_order(events.time, events.key).sum()), by_sequence=by_sequence,
+        min_buffer_ms=None if least is None else least / 1000, delay_ms=delay_ms,
+        # clocks ahead of ours can make even p98 negative; a buffer time cannot be
+        p98_us=None if spent is None else max(0, round(float(np.percentile(spent, 98)))),
+        p98_of=None if spent is None else of,
+    )

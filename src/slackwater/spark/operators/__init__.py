@@ -1,0 +1,1 @@
+"""One operator a stage: column roles in, the stage's kernel carried by the runner, rows out."""
