@@ -1,0 +1,53 @@
+# Slackwater: bare `make` explains itself.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test quick lint bench kill lock clean
+
+help:  ## this text
+	@echo "Slackwater: event streams that arrive late and out of order, put right on Spark."
+	@echo
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | \
+	  awk -F'|' '{printf "  make %-7s %s\n", $$1, $$2}'
+	@echo
+	@echo "Needs Python 3.11 or newer and make; all else is fetched into $(VENV)."
+
+setup: $(STAMP)  ## make .venv, with the slackwater command in it
+
+$(STAMP): requirements.lock pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Slackwater needs Python 3.11 or newer")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: setup  ## a streaming job on local Spark: its own watermark against Slackwater
+	$(BIN)/python examples/demo.py
+
+test: setup lint  ## everything: style, types, all tests
+	$(BIN)/python -m pytest -q
+
+quick: setup  ## the tests that need no Spark
+	$(BIN)/python -m pytest -q --ignore=tests/spark
+
+lint: setup  ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: setup  ## speed as ratios against references, written to benchmarks/latest.json
+	$(BIN)/python -m benchmarks
+
+kill: setup  ## ten SIGKILLs of a streaming driver, nothing lost and nothing twice
+	$(BIN)/python tests/spark/kill_driver.py --kills 10
+
+lock: setup  ## pin every dependency with its hash
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --generate-hashes --no-header --no-emit-index-url --universal \
+	  --python-version 3.11 --extra spark --extra connect --group dev pyproject.toml -o requirements.lock
+
+clean:  ## remove what was built
+	rm -rf $(VENV) artifacts demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis

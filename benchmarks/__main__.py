@@ -1,0 +1,43 @@
+"""Run the benchmarks: `python -m benchmarks [name …]`, as `make bench` does.
+
+Each is a ratio against a reference that runs in the same process on the same rows: machines differ
+and are noisy, ratios much less so.  A table is printed and `benchmarks/latest.json` written.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.result import Result
+
+MODULES = ["kernels.reorder", "pipelines.reorder"]
+
+
+def main(names: list[str]) -> None:
+    chosen = [m for m in MODULES if not names or any(n in m for n in names)]
+    console = Console()
+    results: list[Result] = []
+    for module in chosen:
+        console.print(f"[dim]{module} …[/dim]")
+        results += importlib.import_module(f"benchmarks.{module}").run()
+    table = Table()
+    for column in ("benchmark", "ours (s)", "reference", "reference (s)", "ratio", "limit", ""):
+        table.add_column(column, justify="right" if column.endswith(")") else "left")
+    for r in results:
+        met = "" if r.limit is None else ("ok" if r.ratio <= r.limit else "[red]over[/red]")
+        table.add_row(r.name, f"{r.ours_s:.3f}", r.reference, f"{r.reference_s:.3f}",
+                      f"{r.ratio:.2f}", "" if r.limit is None else f"≤ {r.limit:g} {met}", r.detail)
+    console.print(table)
+    rows = [{"name": r.name, "ours_s": r.ours_s, "reference": r.reference,
+             "reference_s": r.reference_s, "ratio": r.ratio} for r in results]
+    Path(__file__).with_name("latest.json").write_text(json.dumps(rows, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
