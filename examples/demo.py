@@ -25,9 +25,9 @@ from slackwater.datasets import Feed, Lognormal, Regular, Stalls, generate
 from slackwater.spark import local_session, ready, reorder
 
 OUT = Path("demo-output")
-GUESS = "1 second"
+GUESS = "3 seconds"
 POLICY = "Tide(loss=0.1%)"
-BATCH = 2_000_000  # microseconds of arrivals a micro-batch
+BATCH = 1_000_000  # microseconds of arrivals a micro-batch
 
 
 @dataclass
@@ -46,9 +46,9 @@ class Outcome:
 
 def make_feed(folder: Path) -> dict[int, int]:
     """Write the feed as one file a micro-batch; returns the true count of each second."""
-    feed = generate(Feed(sources=20, duration="60s", rate=Regular("20ms"), skew="30ms",
-                         delay=Lognormal("80ms"), stalls=Stalls("40s", "2500ms"), in_order=True,
-                         seed=11))
+    feed = generate(Feed(sources=20, duration="120s", rate=Regular("50ms"), skew="30ms",
+                         delay=Lognormal("80ms"), stalls=Stalls("2 minutes", "4s"), in_order=True,
+                         seed=2))
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     arrival = feed.table["arrival"].cast(pa.int64()).to_numpy()
@@ -132,15 +132,15 @@ def main() -> None:
     OUT.mkdir(exist_ok=True)
     shutil.rmtree(OUT / "checkpoint-spark", ignore_errors=True)
     shutil.rmtree(OUT / "checkpoint-slackwater", ignore_errors=True)
-    console.print("Generating a feed: 20 sensors, 60 s, stalls of some seconds, skewed clocks …")
+    console.print("Generating a feed: 20 sensors, 2 minutes, stalls of some seconds, skewed clocks …")
     truth = make_feed(OUT / "feed")
     console.print("Starting an embedded Spark and replaying the feed twice …")
-    spark = local_session("slackwater-demo")
+    spark = local_session("slackwater-demo", log=OUT / "spark.log")
     plain, ours = both(spark, OUT / "feed")
     spark.stop()
-    table = Table(title="readings per second, counted by Spark's own window")
-    for column in ("", "readings lost", "share", "kept aside as late", "count given after (mean)",
-                   "(worst)"):
+    table = Table(title="readings per second, counted by Spark's own window;\n"
+                        "the wait is from the end of a second to its count")
+    for column in ("", "lost", "share", "kept, late", "wait, mean", "wait, worst"):
         table.add_column(column, justify="left" if not column else "right")
     for outcome in (plain, ours):
         total = sum(truth[s] for s in outcome.counts)

@@ -31,6 +31,7 @@ SMALL = {
     "MeanPlusRange": "MeanPlusRange(n=4, initial=75ms, offset=5ms)",
     "Kalman": "Kalman(initial=75ms, offset=20ms)",
     "KSlack": "KSlack(initial=75ms)",
+    "MaxDelay": "MaxDelay(n=4, initial=75ms)",
 }
 
 

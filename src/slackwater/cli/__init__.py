@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from slackwater import __version__
-from slackwater.cli import evaluate, generate, profile, reorder, reproduce
+from slackwater.cli import evaluate, generate, profile, reorder, reproduce, tune
 from slackwater.errors import SlackwaterError
 
 __all__ = ["app", "main"]
@@ -28,6 +28,7 @@ app.command("profile")(profile.command)
 app.command("evaluate")(evaluate.command)
 app.command("generate")(generate.command)
 app.command("reorder")(reorder.command)
+app.command("tune")(tune.command)
 app.command("reproduce")(reproduce.command)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -11,9 +12,9 @@ from slackwater.cli.engines import engine_named
 from slackwater.cli.show import number, print_json, print_table, progress
 from slackwater.errors import ConfigError
 from slackwater.evaluate import Metrics, evaluate
-from slackwater.evaluate.run import usable_events
+from slackwater.evaluate.run import Events, usable_events
 from slackwater.evaluate.table import PAPER, label
-from slackwater.reorder import as_policy
+from slackwater.reorder import Policy, Tide, as_policy
 from slackwater.reorder.named import split_policies
 
 __all__ = ["command"]
@@ -33,6 +34,8 @@ def command(
     unit: options.Unit = None,
     max_future_skew: options.FutureSkew = "5 minutes",
     max_delay: options.MaxDelay = None,
+    declare_sources: Annotated[bool, typer.Option(
+        "--declare-sources", help="Tell Tide the file's sources beforehand.")] = False,
     engine: options.Engines = options.EngineName.local,
     json: options.Json = False,
     picture: options.Picture = None,
@@ -43,7 +46,8 @@ def command(
         raise ConfigError("names no policy", step="--policy", expected=",".join(PAPER))
     for name in policies:
         as_policy(name)  # a misspelt policy is found before the first file is read
-    runner = engine_named(engine)
+    # in this process the run that traces the buffer times is the run
+    runner = None if engine is options.EngineName.local else engine_named(engine)
     found: list[Metrics] = []
     with progress("evaluate", len(files) * len(policies), quiet=json) as step:
         for file in files:
@@ -51,7 +55,9 @@ def command(
                                    sequence=sequence, by=by, unit=unit)
             events = usable_events(dataset, max_future_skew=max_future_skew, max_delay=max_delay)
             for name in policies:
-                found += evaluate(events, [name], engine=runner)
+                chosen = _declared(name, events) if declare_sources else name
+                metrics = evaluate(events, [chosen], engine=runner)
+                found += [replace(m, policy=name) for m in metrics]
                 step(f"{events.name} {name}")
     if picture is not None:
         from slackwater.evaluate.pictures import save_as
@@ -63,6 +69,11 @@ def command(
         return
     for first in range(0, len(found), len(policies)):
         _print(found[first:first + len(policies)])
+
+
+def _declared(name: str, events: Events) -> Policy:
+    policy = as_policy(name)
+    return replace(policy, sources=events.sources) if isinstance(policy, Tide) else policy
 
 
 def _print(rows: list[Metrics]) -> None:

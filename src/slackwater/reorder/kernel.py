@@ -12,15 +12,16 @@ from numba import njit
 from numpy.typing import NDArray
 
 from slackwater.durations import Duration, micros
-from slackwater.errors import ConfigError, SnapshotError
+from slackwater.errors import ConfigError, DataError, SnapshotError
 from slackwater.events import Roles, usable_rows
 from slackwater.kernel import MemoryStore, Out, Store
 from slackwater.outcome import outcome
 from slackwater.reorder.named import as_policy
-from slackwater.reorder.policy import Arrivals, Estimator, Policy
+from slackwater.reorder.policy import NO_SEQUENCE, Arrivals, Estimator, Explains, Policy
 from slackwater.reorder.release import NEVER, by_step, order_by_key, release
 from slackwater.state import Hold, KeyTable, Record, Table, bundle, unbundle
 from slackwater.state.hold import Rows
+from slackwater.state.record import decode_schema, encode_schema
 
 __all__ = ["Reorder"]
 
@@ -108,12 +109,18 @@ class ReorderLogic:
         self._keys = KeyTable("keys", config.roles.key)
         # the clock is the greatest arrival of the key so far
         self._marks = Table("marks", {"time": np.int64(NEVER), "n": np.int64(-1),
-                                      "clock": np.int64(NEVER), "group": np.int64(0)})
+                                      "clock": np.int64(NEVER), "group": np.int64(0),
+                                      "seen": np.int64(0)})
         self._groups = None if config.scope is None else KeyTable("groups", config.scope)
+        within = config.roles.key if config.scope is None else config.scope
+        self._sources = (KeyTable("sources", (*within, config.roles.source))
+                         if config.policy.needs_source and config.roles.source else None)
         self._hold = Hold("held", self._store, self._gone)
         self._n = 0
+        self._elapsed = 0
         self._schema: pa.Schema | None = None
         self._buffer = float("nan")
+        self._reached = np.zeros(0, np.int64)
 
     # -- the protocol ---------------------------------------------------------------------------
 
@@ -132,8 +139,9 @@ class ReorderLogic:
         key = self._keys.codes(rows)
         self._marks.grow(len(self._keys))
         self._marks.touch(key)
+        self._marks["seen"][key] = self._elapsed
         if roles.arrival is None:
-            arrival = arrival.copy()
+            arrival = time.copy()
         _follow_clock(arrival, key, self._marks["clock"], roles.arrival is None)
         threshold, buffer = self._estimator.advance(self._arrivals(rows, key, time, arrival))
         if len(buffer):
@@ -149,14 +157,30 @@ class ReorderLogic:
 
     def tick(self, now: int) -> Out:
         """Let time pass without an event."""
-        last = self._estimator.thresholds(now)
-        if self._groups is not None:
-            last = last[self._marks["group"]]
-        return self._quiet_step(last[: len(self._keys)], now)
+        return self._pass_time(np.full(self._marks.rows, now))
 
     def finish(self) -> Out:
         """End of input: let everything go."""
-        return self._quiet_step(np.full(len(self._keys), _FOREVER), None)
+        return self._quiet_step(np.full(self._marks.rows, _FOREVER), None)
+
+    def elapse(self, passed: int) -> None:
+        """Count real time (see `Logic.elapse`)."""
+        self._elapsed += passed
+
+    def idle(self, quiet: int) -> Out:
+        """Let time pass for silent keys (see `Logic.idle`)."""
+        marks = self._marks
+        silence = self._elapsed - marks["seen"]
+        # a clock that stands at NEVER has no events to release, and must not be added to
+        return self._pass_time(np.where((silence >= quiet) & (marks["clock"] != NEVER),
+                                        marks["clock"] + silence, NEVER))
+
+    def reached(self, keys: pa.RecordBatch) -> Int64:
+        """For each row of key values, the time that the last `tick` or `idle` let its key reach.
+
+        NEVER where that call left the key alone.  For stages that follow in the same kernel.
+        """
+        return self._reached[self._keys.codes(keys)]
 
     def snapshot(self) -> bytes:
         """Write the state (see `Logic.snapshot`)."""
@@ -165,10 +189,12 @@ class ReorderLogic:
             "key": list(self._config.roles.key),
             "scope": None if self._config.scope is None else list(self._config.scope),
             "n": self._n,
-            "schema": None if self._schema is None else str(self._schema),
+            "elapsed": self._elapsed,
+            "schema": encode_schema(self._schema),
             "keys": self._keys.save(self._store),
             "marks": self._marks.save(self._store),
             "groups": None if self._groups is None else self._groups.save(self._store),
+            "sources": None if self._sources is None else self._sources.save(self._store),
             "estimator": self._estimator.save(self._store),
             "hold": self._hold.save(),
         }
@@ -186,60 +212,77 @@ class ReorderLogic:
                 raise SnapshotError(f"the {what} has changed since the snapshot",
                                     step="restore reorder", expected=meta[what], got=value,
                                     hint="keep it, or start afresh with a new checkpoint")
-        self._n = meta["n"]
-        self._was_schema = meta["schema"]
+        self._n, self._elapsed = meta["n"], meta["elapsed"]
+        self._schema = decode_schema(meta["schema"])
         self._keys.load(self._store, meta["keys"])
         self._marks.load(self._store, meta["marks"])
         if self._groups is not None:
             self._groups.load(self._store, meta["groups"])
+        if self._sources is not None:
+            if meta.get("sources") is None:
+                raise SnapshotError("the snapshot was taken without a source column",
+                                    step="restore reorder", got=config.roles.source,
+                                    hint="keep the roles, or start afresh with a new checkpoint")
+            self._sources.load(self._store, meta["sources"])
         self._estimator.load(self._store, meta["estimator"])
         self._hold.load(meta["hold"])
 
     # -- inside ---------------------------------------------------------------------------------
 
-    _was_schema: str | None = None
-
     def _check(self, schema: pa.Schema) -> None:
         if self._schema is None:
             self._config.roles.check(schema.names, step="reorder")
-            if self._was_schema is not None and len(self._hold) and str(schema) != self._was_schema:
-                raise SnapshotError("the columns have changed while rows are held",
-                                    step="restore reorder", expected=self._was_schema, got=schema,
-                                    hint="let the old query drain, then start a new checkpoint")
-            self._schema = schema
-        elif schema != self._schema:
-            raise ConfigError("the columns have changed between two batches", step="reorder",
-                              expected=self._schema, got=schema)
+        elif schema != self._schema and len(self._hold):
+            raise SnapshotError("the columns have changed while rows are held", step="reorder",
+                                expected=self._schema, got=schema,
+                                hint="let the old query drain, then start a new checkpoint")
+        self._schema = schema
 
     def _arrivals(self, rows: pa.RecordBatch, key: Int64, time: Int64,
                   arrival: Int64) -> Arrivals:
-        if self._groups is None:
-            return Arrivals(time, arrival, key, len(self._keys))
-        group = self._groups.codes(rows)
-        self._marks["group"][key] = group
-        return Arrivals(time, arrival, group, len(self._groups))
+        group, groups = key, len(self._keys)
+        if self._groups is not None:
+            group, groups = self._groups.codes(rows), len(self._groups)
+            self._marks["group"][key] = group
+        source = sequence = None
+        if self._sources is not None:
+            source = self._sources.codes(rows)
+        if self._config.policy.needs_source and self._config.roles.sequence:  # type: ignore[union-attr]
+            sequence = _running_numbers(rows.column(self._config.roles.sequence))
+        return Arrivals(time, arrival, group, groups, source, sequence, self._source_names())
+
+    def _source_names(self) -> pa.Array | None:
+        return None if self._sources is None else self._sources.part(-1)
 
     def _gone(self, rows: Rows) -> NDArray[np.bool_]:
         time, n = self._marks["time"][rows.key], self._marks["n"][rows.key]
         return (rows.time < time) | ((rows.time == time) & (rows.n <= n))
 
-    def _quiet_step(self, last: Int64, now: int | None) -> Out:
+    def _pass_time(self, now: Int64) -> Out:
+        """Let each key reach its own `now` (NEVER: not this one)."""
+        if self._groups is None:
+            last = self._estimator.thresholds(now) if len(now) else now
+        else:
+            group = self._marks["group"]
+            together = np.full(len(self._groups), NEVER)
+            np.maximum.at(together, group, now)
+            last = self._estimator.thresholds(together)[group]
+        self._reached = np.where(now == NEVER, NEVER, last)
+        return self._quiet_step(self._reached, now)
+
+    def _quiet_step(self, last: Int64, now: Int64 | None) -> Out:
         none = np.zeros(0, np.int64)
-        empty = None if self._schema is None else pa.RecordBatch.from_pylist([], self._schema)
-        new = Rows(none, none, none, empty)
+        new = Rows(none, none, none, pa.RecordBatch.from_pylist([], self._schema or pa.schema([])))
         return self._step(new, none, none, last, now, None)
 
     def _step(
-        self, new: Rows, threshold: Int64, arrival: Int64, last: Int64, now: int | None,
+        self, new: Rows, threshold: Int64, arrival: Int64, last: Int64, now: Int64 | None,
         quarantined: tuple[pa.RecordBatch, Any, Int64] | None,
     ) -> Out:
         upto = max(int(threshold.max(initial=NEVER)), int(last.max(initial=NEVER)))
         parts, _ = self._hold.due(upto)
-        if new.payload is None:  # nothing was ever pushed through this logic, only restored
-            new = Rows(new.key, new.time, new.n,
-                       parts[0].payload.slice(0, 0) if parts else pa.record_batch({}))
         rows = Rows.concat([*parts, new])
-        held, keys = len(rows) - len(new), len(self._keys)
+        held, keys = len(rows) - len(new), self._marks.rows
         by_time, time_starts = order_by_key(rows.key, rows.time, rows.n, keys)
         by_arrival, arrival_starts = _arrival_order(new.key, keys)
         late_by = np.zeros(len(new), np.int64)
@@ -260,16 +303,33 @@ class ReorderLogic:
             at += len(part)
         self._hold.settle(keep, parts)
         self._hold.add(new.take(np.flatnonzero(stays[held:])))
-        end = self._marks["clock"][rows.key[out]] if now is None else np.full(len(out), now)
+        end = (self._marks["clock"] if now is None else now)[rows.key[out]]
         when = _release_times(step, arrival, end)
         late = np.flatnonzero(late_by)
+        why_late = _how_late(late_by[late], self._why_late(late))
         return Out(
-            ready=outcome(rows.payload.take(pa.array(out)), None, when),
-            late=outcome(new.payload.take(pa.array(late)), _how_late(late_by[late]), arrival[late]),
+            ready=outcome(rows.payload.take(pa.array(out)),
+                          self._why_ready(rows.key[out], step, len(new), now), when),
+            late=outcome(new.payload.take(pa.array(late)), why_late, arrival[late]),
             quarantined=outcome(*quarantined) if quarantined is not None
             else outcome(new.payload.slice(0, 0), None, np.zeros(0, np.int64)),
             notes=self._notes(),
         )
+
+    def _why_ready(self, key: Int64, step: Int64, steps: int, now: Int64 | None) -> pa.Array | None:
+        if not isinstance(self._estimator, Explains) or len(step) == 0:
+            return None
+        if steps:
+            return self._estimator.why_ready(step, self._source_names())
+        if now is None:
+            return pa.repeat("end of input", len(step))
+        group = key if self._groups is None else self._marks["group"][key]
+        return self._estimator.why_ready_by_time(group, self._source_names())
+
+    def _why_late(self, row: Int64) -> pa.Array | None:
+        if not isinstance(self._estimator, Explains) or len(row) == 0:
+            return None
+        return self._estimator.why_late(row, self._source_names())
 
     def _across_keys(self, rows: Rows, out: Int64, step: Int64,
                      steps: int) -> tuple[Int64, Int64]:
@@ -289,6 +349,8 @@ class ReorderLogic:
             "watermark": int(seen.min()) if len(seen) else None,
             "ahead": int(seen.max()) if len(seen) else None,
             "buffer": self._buffer,
+            **(self._estimator.notes(self._source_names())
+               if isinstance(self._estimator, Explains) else {}),
         }
 
 
@@ -314,9 +376,22 @@ def _release_times(step: Int64, arrival: Int64, end: Int64) -> Int64:
     return when
 
 
-def _how_late(late_by: Int64) -> pa.Array:
+def _how_late(late_by: Int64, why: pa.Array | None) -> pa.Array:
     ms = pa.array(np.round(late_by / 1000, 3)).cast(pa.string())
-    return pc.binary_join_element_wise("came ", ms, " ms behind the watermark", "")
+    text = pc.binary_join_element_wise("came ", ms, " ms behind the watermark", "")
+    if why is None:
+        return text
+    return pc.binary_join_element_wise(text, why, ": ", null_handling="skip")
+
+
+def _running_numbers(column: pa.Array) -> Int64:
+    """Sequence numbers as int64; a null is `NO_SEQUENCE`."""
+    if not pa.types.is_integer(column.type):
+        raise DataError("the sequence column holds no whole numbers", step="sequence",
+                        expected="integers", got=column.type,
+                        hint="leave the role out if the producers do not number their events")
+    # a copy: Arrow's memory is read-only, and numba would compile the loop once more for that
+    return np.array(pc.fill_null(column.cast(pa.int64(), safe=False), NO_SEQUENCE))
 
 
 @njit(cache=True)

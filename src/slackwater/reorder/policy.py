@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from slackwater.durations import Duration, format_duration, micros
 from slackwater.errors import SnapshotError
 from slackwater.kernel import Store
+from slackwater.reorder.release import NEVER
 from slackwater.state import Table
 
-__all__ = ["Arrivals", "DelayPolicy", "Estimator", "Policy"]
+__all__ = ["NO_SEQUENCE", "Arrivals", "DelayPolicy", "Estimator", "Explains", "Policy"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
+
+NO_SEQUENCE = NEVER
+"""Stands for a missing sequence number."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +30,9 @@ class Arrivals:
     """A batch as a policy sees it: one entry an arrival, in arrival order.
 
     `group` is the code of the estimate that the row belongs to (its key, or its scope); `groups`
-    how many there are so far.  `source` and `sequence` are there for policies that ask for them.
+    how many there are so far.  For policies that ask for sources (`Policy.needs_source`): `source`
+    is a code for source and group together, `names` the sources' names by that code, `sequence` the
+    producer's running number (`NO_SEQUENCE`: none); None where there is no such column.
     """
 
     time: Int64
@@ -34,6 +41,7 @@ class Arrivals:
     groups: int
     source: Int64 | None = None
     sequence: Int64 | None = None
+    names: pa.Array | None = None
 
 
 class Estimator(Protocol):
@@ -46,14 +54,31 @@ class Estimator(Protocol):
         taken in, and the buffer time in force after it (for metrics; microseconds).
         """
 
-    def thresholds(self, now: int) -> Int64:
-        """For each group, the threshold that time alone has reached at `now`."""
+    def thresholds(self, now: Int64) -> Int64:
+        """For each group, the threshold that time alone has reached at its `now`."""
 
     def save(self, store: Store) -> dict[str, Any]:
         """Write what changed to the store, return what `load` needs."""
 
     def load(self, store: Store, meta: dict[str, Any]) -> None:
         """Read what `save` wrote."""
+
+
+@runtime_checkable
+class Explains(Protocol):
+    """An estimator that can say why: its words go into ``_reason``, its notes into `Out.notes`."""
+
+    def why_ready(self, step: Int64, names: pa.Array | None) -> pa.Array:
+        """What rows waited for that the last batch's arrivals `step` let go."""
+
+    def why_ready_by_time(self, group: Int64, names: pa.Array | None) -> pa.Array:
+        """What rows of these groups waited for that the last call of `thresholds` let go."""
+
+    def why_late(self, row: Int64, names: pa.Array | None) -> pa.Array:
+        """Why rows of the last batch are late (null: nothing more to say)."""
+
+    def notes(self, names: pa.Array | None) -> dict[str, Any]:
+        """Facts about the state; `names` as in `Arrivals`."""
 
 
 class Policy(ABC):
@@ -65,6 +90,9 @@ class Policy(ABC):
 
     paper: ClassVar[str | None] = None
     """The acronym under which a paper names the policy; accepted wherever a policy is named."""
+
+    needs_source: ClassVar[bool] = False
+    """Whether it looks at who sent an event, and at the producer's running number."""
 
     @abstractmethod
     def estimator(self) -> Estimator:
@@ -139,9 +167,10 @@ class DelayEstimator:
         self._policy.buffers(delay, arrivals.group, self._table["state"], before, after)
         return arrivals.arrival - np.ceil(before).astype(np.int64), after
 
-    def thresholds(self, now: int) -> Int64:
+    def thresholds(self, now: Int64) -> Int64:
         """For each group now − B."""
-        return now - np.ceil(self._table["state"][:, 0]).astype(np.int64)
+        buffer = np.ceil(self._table["state"][:, 0]).astype(np.int64)
+        return np.where(now < NEVER + buffer, NEVER, now - buffer)
 
     def save(self, store: Store) -> dict[str, Any]:
         """Write the touched pages."""

@@ -15,6 +15,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from slackwater.reorder.radix import order_of
+
 __all__ = ["order_by_key", "release"]
 
 Int64 = NDArray[np.int64]
@@ -43,7 +45,7 @@ def _settle_ties(order: Int64, time: Int64, n: Int64) -> None:
 
 def order_by_key(key: Int64, time: Int64, n: Int64, keys: int) -> tuple[Int64, Int64]:
     """Indices sorted by (key, time, arrival number), and where each key starts."""
-    by_time = np.argsort(time, kind="stable")
+    by_time = order_of(time)
     _settle_ties(by_time, time, n)
     if keys == 1:
         return by_time, np.array([0, len(time)])

@@ -9,6 +9,8 @@ import stat
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -40,9 +42,21 @@ def settings() -> dict[str, str]:
     }
 
 
-def local_session(app: str = "slackwater", *, cores: int = 2,
+def local_session(app: str = "slackwater", *, cores: int = 2, log: Path | None = None,
                   extra: dict[str, str] | None = None) -> SparkSession:
-    """An embedded Spark for demos, tests and the command; finds a Java by itself."""
+    """An embedded Spark for demos, tests and the command; finds a Java by itself.
+
+    Parameters
+    ----------
+    app
+        The application's name.
+    cores
+        Threads, and shuffle partitions.
+    log
+        A file for what the JVM prints, instead of this process's standard error.
+    extra
+        Further Spark settings.
+    """
     java = find_java()
     if java is not None:
         os.environ["JAVA_HOME"] = str(java)
@@ -62,9 +76,26 @@ def local_session(app: str = "slackwater", *, cores: int = 2,
         **(extra or {}),
     }.items():
         builder = builder.config(key, value)
-    session = builder.getOrCreate()
+    with _stderr_to(log):
+        session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+@contextmanager
+def _stderr_to(log: Path | None) -> Iterator[None]:
+    """While the JVM starts, file descriptor 2, which it inherits, is the log."""
+    if log is None:
+        yield
+        return
+    kept = os.dup(2)
+    with log.open("ab") as file:
+        os.dup2(file.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 def find_java() -> Path | None:

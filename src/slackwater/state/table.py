@@ -69,7 +69,9 @@ class Table:
 
     def touch(self, rows: NDArray[Any]) -> None:
         """Note that these rows change."""
-        if len(rows):
+        if len(rows) and len(self._dirty) == 1:
+            self._dirty[0] = True
+        elif len(rows):
             self._dirty[np.asarray(rows) // _PAGE] = True
 
     def save(self, store: Store) -> int:

@@ -1,0 +1,72 @@
+"""`slackwater tune`: the policy and parameters to use on a stream."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from slackwater.cli import options
+from slackwater.cli.show import number, print_json, print_table, progress
+from slackwater.evaluate.run import usable_events
+from slackwater.evaluate.tune import SAMPLE, Tuned, describe_target, grid, trade_off_picture, tune
+
+__all__ = ["command"]
+
+
+def command(
+    file: Annotated[str, typer.Argument(
+        metavar="DATA", show_default=False,
+        help="CSV, JSON lines or Parquet; or a simulated set: g-1 … g-12.")],
+    loss: Annotated[str | None, typer.Option(
+        "--loss", metavar="SHARE", show_default=False,
+        help="The share of events that may be late: 0.1%. Finds the fastest policy.")] = None,
+    latency: Annotated[str | None, typer.Option(
+        "--latency", metavar="DURATION", show_default=False,
+        help="The mean latency to keep: 500ms. Finds the policy that loses least.")] = None,
+    sample: Annotated[int, typer.Option(
+        "--sample", metavar="EVENTS", help="Try on so many events from the start.")] = SAMPLE,
+    declare_sources: Annotated[bool, typer.Option(
+        "--declare-sources", help="Tell Tide the sources beforehand.")] = False,
+    every: Annotated[bool, typer.Option(
+        "--all", help="Show every trial, not only the Pareto front.")] = False,
+    time: options.Time = None,
+    arrival: options.Arrival = None,
+    source: options.Source = None,
+    sequence: options.Sequence = None,
+    by: options.By = None,
+    unit: options.Unit = None,
+    max_future_skew: options.FutureSkew = "5 minutes",
+    max_delay: options.MaxDelay = None,
+    json: options.Json = False,
+    picture: options.Picture = None,
+) -> None:
+    """Try every policy on a sample and say which one to use, with which parameters."""
+    dataset = options.load(file, time=time, arrival=arrival, source=source, sequence=sequence,
+                           by=by, unit=unit)
+    events = usable_events(dataset, max_future_skew=max_future_skew, max_delay=max_delay)
+    total = len(grid(events)) + 1 if len(events) else 0
+    with progress("tune", total, quiet=json) as step:
+        found = tune(events, loss=loss, latency=latency, sample=sample,
+                     declare_sources=declare_sources, each=step)
+    if picture is not None:
+        from slackwater.evaluate.pictures import save_as
+
+        save_as(trade_off_picture(found), picture)
+    if json:
+        print_json(found.to_dict())
+        return
+    _print(found, every)
+
+
+def _print(found: Tuned, every: bool) -> None:
+    shown = sorted(found.trials, key=lambda t: t.latency_ms) if every else found.front
+    title = (f"{found.dataset}: {number(found.events)} events, {len(found.trials)} trials, "
+             + ("* on the Pareto front" if every else "the Pareto front"))
+    print_table(title, ("", "policy", "late", "late %", "latency", "p50", "p95", "p99", "max"),
+                [("→" if t is found.chosen else "*" if t.pareto else "", str(t.policy),
+                  t.metrics.not_compensated, 100 * t.loss, *t.metrics.latency_ms.values())
+                 for t in shown])
+    if not found.met:
+        typer.echo(f"No policy keeps {describe_target(found)} on this sample; the closest one:")
+    typer.echo(f"policy = {found.chosen.policy}")

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from slackwater.errors import ConfigError
+from slackwater.events import Roles
+from slackwater.reorder import DropRatio, MaxDelay, Reorder, as_policy
+from slackwater.reorder.paper_buffer import buffer_size
+
+START, RATE = 1_700_000_000_000_000, 10_000
+ROLES = Roles("time", "arrival", unit="us")
+
+
+def stream(seed, rows, sigma=None, change=None, mu=3.0, rate=RATE):
+    """The paper's model: Poisson generation, normal delays; seconds."""
+    rng = np.random.default_rng(seed)
+    time = np.cumsum(rng.exponential(1 / rate, rows))
+    if change is None:
+        delay = rng.normal(mu, sigma, rows)
+    else:
+        phase = (time // change).astype(int)
+        mus, sigmas = rng.uniform(0, 6, phase[-1] + 1), rng.uniform(0, 5, phase[-1] + 1)
+        delay = rng.normal(mus[phase], sigmas[phase])
+    arrival = time + delay
+    order = np.argsort(arrival, kind="stable")
+    return pa.record_batch({"time": START + (time[order] * 1e6).astype(np.int64),
+                            "arrival": START + (arrival[order] * 1e6).astype(np.int64)})
+
+
+def run(policy, batch, cuts=()):
+    kernel = Reorder(policy, ROLES)
+    logic = kernel.start()
+    late, ready = 0, []
+    edges = [0, *cuts, batch.num_rows]
+    for a, b in pairwise(edges):
+        out = logic.push(batch.slice(a, b - a))
+        late += out.late.num_rows
+        ready.append(out.ready)
+        logic = kernel.restore(logic.snapshot()) if cuts else logic
+    ready.append(logic.finish().ready)
+    return late / batch.num_rows, pa.Table.from_batches(ready)
+
+
+def mean_held(table):
+    waited = table["_released"].cast(pa.int64()).to_numpy() - table["arrival"].to_numpy()
+    return waited.sum() / (table["arrival"].to_numpy().max() - table["arrival"].to_numpy().min())
+
+
+@pytest.mark.parametrize("ratio", [0.01, 0.005, 0.001])
+@pytest.mark.parametrize("sigma", [1.0, 3.0])
+def test_the_promise_holds_on_constant_streams(ratio, sigma):
+    late, _ = run(DropRatio(ratio), stream(1, 300_000, sigma=sigma))
+    assert 0 < late <= ratio
+
+
+@pytest.mark.parametrize("change", [1.0, 5.0])
+def test_the_promise_holds_on_changing_streams(change):
+    late, _ = run(DropRatio("1%"), stream(2, 300_000, change=change))
+    assert late <= 0.01
+
+
+def test_it_needs_no_larger_buffer_than_the_paper():
+    batch = stream(3, 300_000, sigma=1.0)
+    _, ours = run(DropRatio(0.01), batch)
+    _, paper = run(DropRatio(0.01, literal=True, estimate_every=1000), batch)
+    assert mean_held(ours) <= mean_held(paper)
+
+
+def test_it_comes_down_again():
+    calm = np.arange(200_000) * 1000 + START
+    delay = np.where(np.arange(200_000) < 20_000, 5_000_000, 50_000)
+    order = np.argsort(calm + delay, kind="stable")
+    batch = pa.record_batch({"time": calm[order], "arrival": (calm + delay)[order]})
+    logic = Reorder(DropRatio("1%"), ROLES).start()
+    high = logic.push(batch.slice(0, 20_000)).notes["buffer"]
+    low = logic.push(batch.slice(20_000)).notes["buffer"]
+    assert high >= 5_000_000
+    assert low < 500_000
+
+
+@pytest.mark.parametrize("policy", [
+    DropRatio(0.01), DropRatio(0.01, literal=True), DropRatio(0.001, literal=True), MaxDelay()],
+    ids=["corrected", "literal", "literal, small", "max delay"])
+def test_cuts_and_restarts_change_nothing(policy):
+    batch = stream(4, 20_000, sigma=0.5, mu=1.0)
+    late, whole = run(policy, batch)
+    late_cut, pieces = run(policy, batch, cuts=(1, 3_000, 3_001, 11_111))
+    assert late == late_cut
+    assert pieces.equals(whole)
+
+
+def test_the_paper_s_size():
+    z = 2.3263478740408408
+    assert buffer_size(z, 1.0, 1e-4) == pytest.approx(2**0.5 * z * 1e4, rel=1e-3)
+    assert buffer_size(z, 0.0, 1.0) == 30
+
+
+def test_the_paper_s_buffer_holds_that_many():
+    batch = stream(5, 200_000, sigma=1.0)
+    policy = DropRatio(0.01, literal=True, estimate_every=1000)
+    logic = Reorder(policy, ROLES).start()
+    held = logic.push(batch.slice(0, 150_000)).notes["held"]
+    assert held == pytest.approx(2**0.5 * 2.326 * 1e4, rel=0.1)
+
+
+def test_keys_do_not_share_the_literal_buffer():
+    batch = stream(6, 20_000, sigma=0.3, mu=1.0)
+    key = np.arange(20_000) % 2
+    both = batch.append_column("key", pa.array(key))
+    roles = Roles("time", "arrival", key=("key",), unit="us")
+    policy = DropRatio(0.01, literal=True)
+    out = Reorder(policy, roles).start().push(both)
+    alone = Reorder(policy, ROLES).start().push(batch.take(pa.array(np.flatnonzero(key == 0))))
+    assert (out.ready["time"].filter(pa.compute.equal(out.ready["key"], 0))
+            .equals(alone.ready["time"]))
+
+
+@pytest.mark.parametrize(("make", "message"), [
+    (lambda: DropRatio(0), "is not a share"),
+    (lambda: DropRatio("1.5"), "is not a share"),
+    (lambda: DropRatio(0.01, samples=3), "is too small"),
+    (lambda: MaxDelay(n=0), "at least one"),
+])
+def test_what_cannot_be_is_refused(make, message):
+    with pytest.raises(ConfigError, match=message):
+        make()
+
+
+def test_by_name():
+    assert as_policy("DropRatio(ratio=0.5%)") == DropRatio(0.005)
+    assert as_policy("dratio") == DropRatio()
+    assert as_policy("MaxDelay(n=100)") == MaxDelay(n=100)
