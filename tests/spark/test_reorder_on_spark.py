@@ -124,3 +124,37 @@ def test_an_operator_is_not_stacked_on_unsplit_output(spark):
     df = spark.createDataFrame([], "time timestamp, arrival timestamp, _status string")
     with pytest.raises(ConfigError, match=r"ready\(\.\.\.\)"):
         reorder(df, POLICY, arrival="arrival")
+
+
+def uneven_keys(rows: int) -> pa.Table:
+    """Two keys of one clock: one comes at once, the other six seconds late."""
+    table = feed(rows, keys=2, poison=False).drop_columns(["arrival"])
+    stamps = table["time"].cast(pa.int64()).to_pylist()
+    slow = [k == "k1" for k in table["key"].to_pylist()]
+    arrival = [t + (6_000_000 if s else 1_000) for t, s in zip(stamps, slow, strict=True)]
+    table = table.append_column("arrival", pa.array(arrival).cast(pa.timestamp("us", "UTC")))
+    return table.sort_by("arrival")
+
+
+def test_aligned_keys_lose_nothing_to_sparks_one_watermark(spark, tmp_path):
+    """Without align, Spark drops the slow key's rows; with it, every row is counted."""
+    table = uneven_keys(4000)
+    write_files(table, tmp_path / "in", files=8)
+    counted = {}
+    for align in (False, True):
+        df = reorder(stream(spark, tmp_path / "in", maxFilesPerTrigger=1), "Static(buffer=50ms)",
+                     arrival="arrival", by="key", align=align)
+        counts = (ready(df).withWatermark("time", "0 seconds")
+                  .groupBy(F.window("time", "1 second"), "key").count()
+                  .select(F.unix_seconds("window.start").alias("second"), "key", "count"))
+        rows = drain(counts, f"aligned_{align}".lower(), spark, tmp_path).collect()
+        counted[align] = {(r["second"], r["key"]): r["count"] for r in rows}
+    truth: dict = {}
+    for stamp, key in zip(table["time"].cast(pa.int64()).to_pylist(), table["key"].to_pylist(),
+                          strict=True):
+        truth[stamp // 1_000_000, key] = truth.get((stamp // 1_000_000, key), 0) + 1
+    got = counted[True]
+    assert {key for _, key in got} == {"k0", "k1"}
+    assert got == {window: truth[window] for window in got}
+    lost = sum(truth[w] - counted[False].get(w, 0) for w in got)
+    assert lost > 0, "the case is too easy: nothing would be lost without align"

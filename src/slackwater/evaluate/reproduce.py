@@ -14,6 +14,8 @@ Experiment = Callable[[Path, bool], list[Path]]
 """Takes the output folder and whether to run small (for tests); returns the files it wrote."""
 
 _MODULES: dict[str, str] = {
+    **dict.fromkeys(("dratio-fig5", "dratio-fig6", "dratio-fig7"),
+                    "slackwater.evaluate.dratio_paper"),
     **dict.fromkeys(("reorder-fig5", "reorder-fig6", "reorder-fig7", "reorder-fig8", "reorder-fig9",
                      "reorder-table"), "slackwater.evaluate.reorder_paper"),
     **dict.fromkeys(("sync-table1", "sync-fig4", "sync-fig5", "sync-fig6"),

@@ -19,12 +19,14 @@ except ImportError as missing:  # pragma: no cover - the message is for machines
 
 if TYPE_CHECKING:
     from slackwater.spark.operators.reorder import reorder
+    from slackwater.spark.operators.synchronise import synchronise
     from slackwater.spark.outcomes import late, quarantined, ready
     from slackwater.spark.session import local_session, settings
 
-__all__ = ["late", "local_session", "quarantined", "ready", "reorder", "settings"]
+__all__ = ["late", "local_session", "quarantined", "ready", "reorder", "settings", "synchronise"]
 
 _HOME = {
+    "synchronise": "operators.synchronise",
     "reorder": "operators.reorder",
     "ready": "outcomes",
     "late": "outcomes",

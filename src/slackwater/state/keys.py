@@ -57,7 +57,7 @@ class KeyTable:
         """The code of each row's key; keys not seen before get the next codes."""
         if not self.columns:
             return np.zeros(batch.num_rows, np.int64)
-        text = self._text(batch).dictionary_encode()
+        text = self.text(batch).dictionary_encode()
         distinct, local = text.dictionary, text.indices.to_numpy(zero_copy_only=False)
         # Arrow numbers a dictionary in order of first appearance, so new codes do not depend on cuts
         found = pc.index_in(distinct, value_set=self._known)
@@ -67,7 +67,8 @@ class KeyTable:
             found = pc.index_in(distinct, value_set=self._known)
         return found.to_numpy(zero_copy_only=False).astype(np.int64)[local]
 
-    def _text(self, batch: pa.RecordBatch) -> pa.Array:
+    def text(self, batch: pa.RecordBatch) -> pa.Array:
+        """Each row's key as one text."""
         parts = []
         for name in self.columns:
             column = batch.column(name)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from slackwater.durations import Duration, micros
-from slackwater.errors import ConfigError
 from slackwater.events import Roles
 from slackwater.reorder import Policy, Reorder
+from slackwater.spark.operators.arrival import with_arrival
 from slackwater.spark.runner import Carried, carry
+from slackwater.synchronise.aligned import Aligned
 
 __all__ = ["reorder"]
 
@@ -29,6 +29,7 @@ def reorder(
     unit: str | None = None,
     max_future_skew: Duration = "5 minutes",
     max_delay: Duration | None = None,
+    align: bool | Duration = False,
     quiet: Duration | None = "10s",
     shards: int | None = None,
 ) -> DataFrame:
@@ -61,6 +62,11 @@ def reorder(
         Unit of integer times.
     max_future_skew, max_delay
         Bounds beyond which a row is quarantined (see `Reorder`).
+    align
+        Bring all keys into one order: nothing leaves before the slowest live key has reached it, so
+        that Spark's one watermark for all keys loses no row of a slower one. True: a row waits up
+        to a minute for other keys; or that wait. All keys then share one state partition. Not
+        needed before Slackwater's own stages, which have a watermark per key.
     quiet
         Real time after which a silent key's rows leave as if time had passed; None: they wait for
         the key's next row. Time in which the query was down is not silence.
@@ -69,19 +75,14 @@ def reorder(
         It is fixed by the checkpoint.
     """
     by = (by,) if isinstance(by, str) else tuple(by)
-    if arrival is None:
-        if not df.isStreaming:
-            raise ConfigError(
-                "a batch DataFrame has no order of its own", step="reorder",
-                expected="arrival=, the column of the time when each row was received",
-                hint='if it was never recorded, arrival=time gives plain sorting')
-        arrival = "_arrival"
-        # constant within a micro-batch and kept in the offset log, so that a replay repeats it
-        df = df.withColumn(arrival, F.current_timestamp())
+    df, arrival = with_arrival(df, arrival, step="reorder")
     roles = Roles(time, arrival, source, sequence, key=by, unit=unit)
     roles.check(df.columns, step="reorder")
     kernel = Reorder(policy, roles, None if scope is None else tuple(scope), max_future_skew,
                      max_delay)
     pause = None if quiet is None else micros(quiet, name="quiet")
-    shard_by = by if kernel.scope is None else kernel.scope
-    return carry(df, Carried(kernel, shard_by, arrival, unit, pause, "reorder"), shards=shards)
+    if align is False:
+        shard_by = by if kernel.scope is None else kernel.scope
+        return carry(df, Carried(kernel, shard_by, arrival, unit, pause, "reorder"), shards=shards)
+    together = Aligned(kernel) if align is True else Aligned(kernel, align)
+    return carry(df, Carried(together, (), arrival, unit, pause, "reorder"), shards=shards)

@@ -1,0 +1,240 @@
+"""Correlate two whole tables at once: the fast path for batch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from slackwater.correlate.bounds import task
+from slackwater.correlate.distribution import UNIFORMLY, Distribution, as_pair
+from slackwater.correlate.match import COUNTERS, arrange, check_algorithm, match
+from slackwater.correlate.pairs import Pairs, relabel
+from slackwater.correlate.predicate import Predicate
+from slackwater.correlate.rows import By, check_columns, pair_columns, read_intervals, split_by
+from slackwater.durations import Duration, micros
+from slackwater.errors import ConfigError, DataError, UnknownColumn
+from slackwater.events import Roles
+from slackwater.state import KeyTable
+
+__all__ = ["INTERVAL", "Found", "check_confidence", "correlate_tables", "find_pairs"]
+
+Int64 = NDArray[np.int64]
+INTERVAL = Roles(time_min="time_min", time_max="time_max")
+"""The columns that intervals are expected in, unless said otherwise."""
+
+
+class Found(NamedTuple):
+    """Row numbers of the pairs and their probability (NaN where the bounds decided it)."""
+
+    left: NDArray[Any]
+    right: NDArray[Any]
+    probability: NDArray[np.float64]
+    counters: dict[str, int]
+
+
+def check_confidence(confidence: float) -> None:
+    """Refuse what is not a confidence threshold."""
+    if isinstance(confidence, bool) or not isinstance(confidence, (int, float)) or not (
+            1e-9 <= confidence <= 1):
+        raise ConfigError("is not a confidence", step="confidence", got=confidence,
+                          expected="more than 0, at most 1",
+                          hint="80 % is written 0.8" if isinstance(confidence, (int, float))
+                          and 1 < confidence <= 100 else None)
+
+
+def find_pairs(
+    left: tuple[Int64, Int64], right: tuple[Int64, Int64], predicate: Predicate, confidence: float,
+    *, keys: tuple[Int64, Int64] | None = None, horizon: int | None = None,
+    distribution: Distribution | tuple[Distribution, Distribution] = UNIFORMLY,
+    probability: bool = False, algorithm: str = "lazy",
+) -> Found:
+    """Find the pairs of two sets of intervals, (earliest, latest) in microseconds.
+
+    Parameters
+    ----------
+    left, right
+        Earliest and latest times, in any order.
+    predicate, confidence
+        The timing condition.
+    keys
+        Codes 0, 1, 2… of the left's and the right's keys; only equal ones pair. None: all pair.
+    horizon
+        For an open predicate: latest times further apart do not pair. None: no limit.
+    distribution
+        Of both sides, or (left, right).
+    probability
+        Compute it for all pairs, also where the bounds decide.
+    algorithm
+        Any of the five; they find the same pairs.
+
+    Examples
+    --------
+    >>> a, b = np.array([0, 50]), np.array([40, 130, 900])
+    >>> found = find_pairs((a, a + 20), (b, b + 20), Predicate.of(within=60), 0.9)
+    >>> list(zip(found.left.tolist(), found.right.tolist()))
+    [(0, 0), (1, 0)]
+    """
+    parts, counters = _search(left, right, predicate, confidence, keys, horizon,
+                              as_pair(distribution), probability, algorithm, 1)
+    return Found(*parts[0], dict(zip(COUNTERS, counters.tolist(), strict=True)))
+
+
+def _search(
+    left: tuple[Int64, Int64], right: tuple[Int64, Int64], predicate: Predicate, confidence: float,
+    keys: tuple[Int64, Int64] | None, horizon: int | None,
+    distribution: tuple[Distribution, Distribution], probability: bool, algorithm: str,
+    threads: int,
+) -> tuple[list[Pairs], Int64]:
+    """The pairs, a part for each thread, by the left's latest time; and the counters."""
+    check_confidence(confidence)
+    check_algorithm(algorithm)
+    if max(len(left[0]), len(right[0])) >= 2**31:
+        raise DataError("more than 2³¹ rows on a side", step="correlate",
+                        hint="cut the tables by time, with some overlap")
+    count = 1
+    codes = [np.zeros(len(side[0]), np.int64) for side in (left, right)]
+    if keys is not None:
+        codes = list(keys)
+        count = 1 + int(max(key.max(initial=0) for key in codes))
+    one, two = distribution
+    what = task(predicate, confidence, horizon, True, (one.shape(), two.shape()))
+    with ThreadPoolExecutor(threads) as pool:
+        (bases, base_order), (targets, target_order) = pool.map(
+            lambda side, key: arrange(key, side[0], side[1], count, stable=False),
+            (left, right), codes)
+        key = codes[0][base_order]
+
+        def part(begin: int, end: int) -> tuple[Pairs, Int64]:
+            counters = np.zeros(len(COUNTERS), np.int64)
+            pairs = match(algorithm, key[begin:end], bases.first[begin:end],
+                          bases.last[begin:end], targets, what, probability, counters)
+            relabel(pairs, base_order[begin:end], target_order)
+            return pairs, counters
+
+        cuts = np.linspace(0, len(key), threads + 1).astype(np.int64).tolist()
+        parts = list(pool.map(part, cuts[:-1], cuts[1:]))
+    return [pairs for pairs, _ in parts], np.sum([c for _, c in parts], axis=0)
+
+
+def correlate_tables(
+    left: pa.Table | pa.RecordBatch, right: pa.Table | pa.RecordBatch, *,
+    within: Duration | None = None, deadline: Duration | None = None, delay: Duration | None = None,
+    confidence: float = 0.8, by: By | list[str] | str = (),
+    roles: Roles | tuple[Roles, Roles] = INTERVAL,
+    distribution: Distribution | str | tuple[Distribution | str, Distribution | str] = UNIFORMLY,
+    horizon: Duration | None = None, probability: bool = False, algorithm: str = "lazy",
+    columns: Sequence[str] | None = None, threads: int | None = None,
+) -> pa.Table:
+    """Pair the rows of two tables whose times, each an interval, satisfy a timing condition.
+
+    Parameters
+    ----------
+    left, right
+        Tables with interval columns, in any order.
+    within, deadline, delay
+        The predicate, one of the three: |left − right| ≤ d, left + d ≥ right, left + d ≤ right.
+    confidence
+        The probability with which the predicate must hold.
+    by
+        Columns that must be equal: names, or (left name, right name). Nulls equal nothing.
+    roles
+        Which columns are `time_min` and `time_max` (or `time` for points), for both or each side.
+    distribution
+        How the time is distributed over the interval, for both or (left, right).
+    horizon
+        With deadline or delay: rows whose latest times are further apart do not pair.
+    probability
+        Compute it for all pairs; else it is null where the bounds decided without it.
+    algorithm
+        One of the paper's five; they find the same pairs.
+    columns
+        Which columns of the output to make, by their names there; None: all.
+    threads
+        How many to use; None: one a core, if the tables are large.
+
+    Returns
+    -------
+    pyarrow.Table
+        The columns of both rows (a name that both have gets ``_left`` and ``_right``) and
+        ``probability``, by the left row's latest time.
+
+    Examples
+    --------
+    >>> left = pa.table({"id": ["a"], "time_min": [0], "time_max": [40]})
+    >>> right = pa.table({"id": ["b", "c"], "time_min": [70, 200], "time_max": [90, 220]})
+    >>> pairs = correlate_tables(left, right, within=80, roles=Roles(
+    ...     time_min="time_min", time_max="time_max", unit="us"), probability=True)
+    >>> pairs.select(["id_left", "id_right", "probability"]).to_pylist()
+    [{'id_left': 'a', 'id_right': 'b', 'probability': 0.9375}]
+    """
+    predicate = Predicate.of(within=within, deadline=deadline, delay=delay)
+    both = roles if isinstance(roles, tuple) else (roles, roles)
+    keys = split_by((by,) if isinstance(by, str) else tuple(by))
+    sides = []
+    for rows, role, key, name in zip((left, right), both, keys, ("left", "right"), strict=True):
+        check_columns(rows.schema.names, role, key, name)
+        ends = read_intervals(rows, role, key)
+        good = None if ends.good.all() else np.flatnonzero(ends.good)
+        sides.append((rows, ends, good, key))
+    codes = _codes([(rows, good, key) for rows, _, good, key in sides]) if keys[0] else None
+    ends1, ends2 = ((e.first, e.last) if good is None else (e.first[good], e.last[good])
+                    for _, e, good, _ in sides)
+    if threads is None:
+        threads = min(os.cpu_count() or 1, 8) if left.num_rows + right.num_rows > 100_000 else 1
+    parts, _ = _search(
+        ends1, ends2, predicate, confidence, codes,
+        None if horizon is None else micros(horizon, name="horizon"), as_pair(distribution),
+        probability, algorithm, threads)
+    return _written(parts, [(rows, good) for rows, _, good, _ in sides], columns, threads)
+
+
+def _written(parts: list[Pairs], sides: list[tuple[pa.Table, Int64 | None]],
+             wanted: Sequence[str] | None, threads: int) -> pa.Table:
+    """The pairs with the columns of their rows, a chunk for each part."""
+    names = pair_columns(*(rows.schema.names for rows, _ in sides))
+    known = [*names[0], *names[1], "probability"]
+    for name in wanted or ():
+        if name not in known:
+            raise UnknownColumn(name, known, role="output", step="correlate")
+    jobs = []
+    for (rows, good), out, end in zip(sides, names, ("base", "target"), strict=True):
+        index = [getattr(pairs, end) for pairs in parts]
+        index = [pa.array(i if good is None else good[i]) for i in index]
+        jobs += [(label, rows.column(name), index)
+                 for name, label in zip(rows.schema.names, out, strict=True)
+                 if wanted is None or label in wanted]
+    with ThreadPoolExecutor(threads) as pool:
+        columns = dict(zip((label for label, _, _ in jobs), pool.map(
+            lambda job: pa.chunked_array([_whole(job[1]).take(i) for i in job[2]]), jobs),
+            strict=True))
+    if wanted is None or "probability" in wanted:
+        columns["probability"] = pa.chunked_array(
+            [pa.array(pairs.probability, from_pandas=True) for pairs in parts])
+    return pa.table(columns)
+
+
+def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _codes(sides: list[tuple[pa.Table, Int64 | None, tuple[str, ...]]]) -> tuple[Int64, Int64]:
+    """Key codes common to both tables."""
+    names = [f"k{i}" for i in range(len(sides[0][2]))]
+    table = KeyTable("keys", names)
+    out = []
+    for rows, good, key in sides:
+        columns = [_whole(rows.column(name)) for name in key]
+        if good is not None:
+            columns = [column.take(pa.array(good)) for column in columns]
+        try:
+            out.append(table.codes(pa.RecordBatch.from_arrays(columns, names=names)))
+        except DataError as why:
+            raise DataError(f"{', '.join(key)} cannot be a key", step="correlate", got=why.got,
+                            expected=why.expected) from why
+    return out[0], out[1]
