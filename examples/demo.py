@@ -21,6 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from rich.console import Console
 from rich.table import Table
+
 from slackwater.datasets import Feed, Lognormal, Regular, Stalls, generate
 from slackwater.spark import local_session, ready, reorder
 
@@ -132,7 +133,7 @@ def main() -> None:
     OUT.mkdir(exist_ok=True)
     shutil.rmtree(OUT / "checkpoint-spark", ignore_errors=True)
     shutil.rmtree(OUT / "checkpoint-slackwater", ignore_errors=True)
-    console.print("Generating a feed: 20 sensors, 2 minutes, stalls of some seconds, skewed clocks …")
+    console.print("Generating a feed: 20 sensors, 2 minutes, stalls, skewed clocks …")
     truth = make_feed(OUT / "feed")
     console.print("Starting an embedded Spark and replaying the feed twice …")
     spark = local_session("slackwater-demo", log=OUT / "spark.log")

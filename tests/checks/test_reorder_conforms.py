@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from slackwater import Reorder, Roles
 from slackwater.checks import sample_events, yield_checks
 from slackwater.reorder import POLICIES

@@ -1,12 +1,12 @@
-"""Every synchroniser, and the aligned reorder, keep the promises of the kernel protocol."""
+"""Every synchroniser keeps the promises of the kernel protocol."""
 
 from __future__ import annotations
 
 import pytest
-from slackwater import Reorder, Roles
+
+from slackwater import Roles
 from slackwater.checks import sample_events, yield_checks
 from slackwater.synchronise import (
-    Aligned,
     FrontierSync,
     IndexedListSync,
     LinkedListSync,
@@ -21,10 +21,6 @@ KERNELS = {m.__name__: m(ROLES, max_delay="200ms") for m in METHODS}
 CASES = [pytest.param(check, id=f"{kernel}: {name}")
          for kernel, config in KERNELS.items()
          for name, check in yield_checks(config, sample_events())]
-# aligning keys is to let them see each other
-CASES += [pytest.param(check, id=f"Aligned: {name}") for name, check in yield_checks(
-    Aligned(Reorder("Static(buffer=50ms)", Roles("time", "arrival", key=("key",))), "300ms"),
-    sample_events(), key=None)]
 
 
 @pytest.mark.parametrize("check", CASES)

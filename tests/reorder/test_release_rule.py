@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracle import Oracle
+
 from slackwater import Reorder, Roles
 from slackwater.kernel import MemoryStore
 from slackwater.reorder import POLICIES
@@ -73,7 +76,7 @@ def test_kernel_follows_the_rule(name, events, cuts, data):
         assert out.notes["held"] == sum(len(s.held) for s in oracle.streams.values())
 
     edges = sorted({0, len(rows), *(c for c in cuts if c < len(rows))})
-    for begin, end in zip(edges, edges[1:], strict=False):
+    for begin, end in pairwise(edges):
         for row in rows[begin:end]:
             oracle.arrive(*row)
         note(logic.push(batch_of(rows[begin:end], begin)))

@@ -6,9 +6,10 @@ import pytest
 
 
 @pytest.fixture(scope="session")
-def spark():
+def spark(tmp_path_factory):
     from slackwater.spark import local_session
 
-    session = local_session("slackwater-tests", cores=2)
+    session = local_session("slackwater-tests", cores=2,
+                            log=tmp_path_factory.mktemp("spark") / "jvm.log")
     yield session
     session.stop()

@@ -110,7 +110,7 @@ def run(kills: int, files: int, rows: int, seed: int) -> int:
         for key in sorted(truth.keys() | got.keys()):
             lost = sorted(set(truth.get(key, [])) - set(got.get(key, [])), key=str)
             extra = sorted(set(got.get(key, [])) - set(truth.get(key, [])), key=str)
-            assert not lost and not extra, f"{key}: lost {lost[:3]}, extra {extra[:3]}"
+            assert not lost + extra, f"{key}: lost {lost[:3]}, extra {extra[:3]}"
         assert {k: len(v) for k, v in got.items()} == {k: len(v) for k, v in truth.items()}
     return hits
 

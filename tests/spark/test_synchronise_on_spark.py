@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from slackwater import Roles
 from slackwater.errors import UnknownColumn
 from slackwater.spark import synchronise

@@ -18,13 +18,13 @@ def ready(df: DataFrame) -> DataFrame:
 
 
 def late(df: DataFrame) -> DataFrame:
-    """The rows that came after their place had been released, with ``_reason`` and ``_released``."""
+    """The rows that came after their place had been released, with the reason."""
     _check(df)
     return df.where(F.col("_status") == "late").drop("_status")
 
 
 def quarantined(df: DataFrame) -> DataFrame:
-    """The rows without a usable time, with ``_reason`` and ``_released``."""
+    """The rows without a usable time, with the reason."""
     _check(df)
     return df.where(F.col("_status") == "quarantined").drop("_status")
 

@@ -143,7 +143,7 @@ class ShardProcessor(StatefulProcessor):
         self._head = handle.getValueState("head", Head.SCHEMA)
         self._store = SparkStore(handle)
 
-    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802
         """Push a micro-batch, and let time pass by its ticks."""
         every = list(rows)
         blobs = sorted((r for r in every if r.blob is not None), key=lambda r: (r.part, r.chunk))

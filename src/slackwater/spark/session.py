@@ -27,8 +27,8 @@ def settings() -> dict[str, str]:
 
     Examples
     --------
-    >>> settings()["spark.sql.streaming.stateStore.providerClass"].endswith("RocksDBStateStoreProvider")
-    True
+    >>> settings()["spark.sql.streaming.stateStore.providerClass"].rpartition(".")[2]
+    'RocksDBStateStoreProvider'
     """
     return {
         # transformWithState keeps its state in RocksDB and in nothing else
@@ -142,7 +142,9 @@ def _shimmed(home: Path) -> Path:
     text = (
         "#!/bin/sh\n"
         "# drop the one flag that this Java does not know, pass on all others\n"
-        'for arg do shift; [ "$arg" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$arg"; '
+        "for arg do\n"
+        "  shift\n"
+        '  [ "$arg" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$arg"\n'
         "done\n"
         f'exec "{home}/bin/java" "$@"\n'
     )

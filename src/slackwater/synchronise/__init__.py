@@ -29,7 +29,6 @@ and `FrontierSync` let an event go at the step that allows it; `TreeSync` tests 
 has waited longest, so it may let go later, never earlier.
 """
 
-from slackwater.synchronise.aligned import Aligned
 from slackwater.synchronise.config import Synchroniser
 from slackwater.synchronise.frontier import FrontierSync
 from slackwater.synchronise.indexed_list import IndexedListSync
@@ -40,7 +39,6 @@ from slackwater.synchronise.redblack import RedBlackSync
 from slackwater.synchronise.tree import TreeSync
 
 __all__ = [
-    "Aligned",
     "FrontierSync",
     "IndexedListSync",
     "LinkedListSync",

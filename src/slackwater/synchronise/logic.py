@@ -344,8 +344,11 @@ class SyncLogic(ABC):
 
     def _member(self, key: Int64, source: Int64) -> Int64:
         """The code of each (key, source); new ones enter the book."""
-        pairs = pa.array(key << 32 | source).dictionary_encode()
-        distinct = pairs.dictionary
+        if self.config.roles.key or not len(source):
+            pairs = pa.array(key << 32 | source).dictionary_encode()
+            distinct, local = pairs.dictionary, pairs.indices.to_numpy(zero_copy_only=False)
+        else:  # one key: the source alone tells
+            distinct, local = pa.array(np.flatnonzero(np.bincount(source))), None
         codes = self._codes.codes(pa.record_batch([distinct], names=["member"]))
         first = self._members.rows
         self._grow_tables()
@@ -360,7 +363,11 @@ class SyncLogic(ABC):
             elif self._removed:
                 guest = np.isin(pair & 0xFFFFFFFF, self._source_codes(self._removed))
                 members[fresh[guest], STATE] = GUEST
-        return codes[pairs.indices.to_numpy(zero_copy_only=False)]
+        if local is not None:
+            return codes[local]
+        of = np.zeros(len(self._sources), np.int64)
+        of[distinct.to_numpy()] = codes
+        return of[source]
 
     @property
     def _key_rows(self) -> Int64:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
 from slackwater.durations import Duration, micros
+from slackwater.errors import ConfigError
 from slackwater.events import Roles
 from slackwater.reorder import Policy, Reorder
 from slackwater.spark.operators.arrival import with_arrival
 from slackwater.spark.runner import Carried, carry
-from slackwater.synchronise.aligned import Aligned
 
 __all__ = ["reorder"]
 
@@ -29,7 +30,7 @@ def reorder(
     unit: str | None = None,
     max_future_skew: Duration = "5 minutes",
     max_delay: Duration | None = None,
-    align: bool | Duration = False,
+    align: bool = False,
     quiet: Duration | None = "10s",
     shards: int | None = None,
 ) -> DataFrame:
@@ -38,7 +39,7 @@ def reorder(
     Every input row comes out exactly once, with its own columns and ``_status`` (ready, late or
     quarantined), ``_reason`` and ``_released``; `ready`, `late` and `quarantined` split them.
     Ready rows leave in time order per key, so Spark's own event-time operators can follow with
-    ``withWatermark(time, "0 seconds")``; see `by` for what that asks of several keys.
+    ``withWatermark(time, "0 seconds")``; see `align` for what that asks of several keys.
 
     Parameters
     ----------
@@ -63,10 +64,10 @@ def reorder(
     max_future_skew, max_delay
         Bounds beyond which a row is quarantined (see `Reorder`).
     align
-        Bring all keys into one order: nothing leaves before the slowest live key has reached it, so
-        that Spark's one watermark for all keys loses no row of a slower one. True: a row waits up
-        to a minute for other keys; or that wait. All keys then share one state partition. Not
-        needed before Slackwater's own stages, which have a watermark per key.
+        Put all keys into one order with one estimate, so that Spark's own operators, which have one
+        watermark for all keys (the greatest time that any of them released), lose no row of a
+        slower key. All rows then share one state partition. Slackwater's own stages need no
+        alignment: they have a watermark per key.
     quiet
         Real time after which a silent key's rows leave as if time had passed; None: they wait for
         the key's next row. Time in which the query was down is not silence.
@@ -78,11 +79,13 @@ def reorder(
     df, arrival = with_arrival(df, arrival, step="reorder")
     roles = Roles(time, arrival, source, sequence, key=by, unit=unit)
     roles.check(df.columns, step="reorder")
+    if align:
+        if scope is not None:
+            raise ConfigError("aligned keys share one estimate; a scope has no say", step="reorder",
+                              hint="leave out either align or scope")
+        roles = replace(roles, key=())
     kernel = Reorder(policy, roles, None if scope is None else tuple(scope), max_future_skew,
                      max_delay)
     pause = None if quiet is None else micros(quiet, name="quiet")
-    if align is False:
-        shard_by = by if kernel.scope is None else kernel.scope
-        return carry(df, Carried(kernel, shard_by, arrival, unit, pause, "reorder"), shards=shards)
-    together = Aligned(kernel) if align is True else Aligned(kernel, align)
-    return carry(df, Carried(together, (), arrival, unit, pause, "reorder"), shards=shards)
+    shard_by = roles.key if kernel.scope is None else kernel.scope
+    return carry(df, Carried(kernel, shard_by, arrival, unit, pause, "reorder"), shards=shards)
