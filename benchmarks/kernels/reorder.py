@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-from slackwater import Reorder, Roles
 
 from benchmarks.result import Result, best_of
 from benchmarks.workloads import disordered
+from slackwater import Reorder, Roles
 
 ROWS = 4_000_000
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from slackwater.spark import local_session, reorder
 
 from benchmarks.result import Result
 from benchmarks.workloads import micro_batches
+from slackwater.spark import local_session, reorder
 
 ROWS, BATCHES, WARM_UP = 400_000, 10, 3
 

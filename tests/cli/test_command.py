@@ -167,7 +167,7 @@ def test_spark_is_asked_only_when_wanted(command: Command, monkeypatch: pytest.M
         return reorder_table(table, kernel)
 
     fake = types.ModuleType("slackwater.spark.files")
-    fake.reorder_table = elsewhere  # type: ignore[attr-defined]
+    fake.run_table = elsewhere  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "slackwater.spark", types.ModuleType("slackwater.spark"))
     monkeypatch.setitem(sys.modules, "slackwater.spark.files", fake)
     here = command("evaluate", "g-2", "--policy", "sba", "--json")

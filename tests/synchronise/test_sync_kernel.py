@@ -166,6 +166,18 @@ def test_notes_tell_each_source_health(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
+def test_an_event_may_wait_exactly_max_delay(method):
+    logic = method(ROLES, sources=("a", "b"), max_delay=10, max_failures=None).start()
+    logic.push(batch_of([(0, 0, "a", 0), (1, 5, "a", 5)]))
+    assert logic.tick(BASE + 10).ready.num_rows == 0
+    out = logic.tick(BASE + 15)
+    assert out.ready["n"].to_pylist() == [0]
+    assert out.ready["_reason"].to_pylist() == ["waited longer than 10us"]
+    assert [h["failures"] for h in out.notes["sources"]] == [0, 1]
+    assert logic.tick(BASE + 16).ready["n"].to_pylist() == [1]
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_a_silent_key_times_out_by_its_own_clock(method):
     logic = method(ROLES, sources=("a", "b"), max_delay=10).start()
     logic.push(batch_of([(0, 5, "a", 5)]))

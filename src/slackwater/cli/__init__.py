@@ -15,7 +15,16 @@ from typing import Annotated
 import typer
 
 from slackwater import __version__
-from slackwater.cli import evaluate, generate, profile, reorder, reproduce, tune
+from slackwater.cli import (
+    correlate,
+    evaluate,
+    generate,
+    profile,
+    query,
+    reorder,
+    reproduce,
+    tune,
+)
 from slackwater.errors import SlackwaterError
 
 __all__ = ["app", "main"]
@@ -28,6 +37,8 @@ app.command("profile")(profile.command)
 app.command("evaluate")(evaluate.command)
 app.command("generate")(generate.command)
 app.command("reorder")(reorder.command)
+app.command("query")(query.command)
+app.command("correlate")(correlate.command)
 app.command("tune")(tune.command)
 app.command("reproduce")(reproduce.command)
 

@@ -20,5 +20,5 @@ def engine_named(name: EngineName) -> Engine:
     except ImportError as error:
         raise ConfigError("Spark is not installed", step="--engine spark", got=str(error),
                           hint="pip install 'slackwater[spark]'") from None
-    engine: Engine = files.reorder_table
+    engine: Engine = files.run_table
     return engine

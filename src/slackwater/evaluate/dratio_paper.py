@@ -96,7 +96,7 @@ def _cases(quick: bool) -> list[tuple[str, str, dict[str, float]]]:
 
 def _size(quick: bool) -> tuple[int, int]:
     """Events a stream, and seeds."""
-    return (60_000, 1) if quick else (1_000_000, 10)
+    return (100_000, 1) if quick else (1_000_000, 10)
 
 
 def _runs(policies: Sequence[tuple[str, float, Policy]], quick: bool,
@@ -177,7 +177,8 @@ def _two_streams(out: Path, name: str, rows: list[list[object]], value: int, wha
                 ("a) constant streams", "b) changing streams"),
                 ("σ of the delays (s)", "μ and σ change every … s"), strict=True):
             _draw(axes, [r for r in rows if r[0] == kind], label, value, _place)
-            axes.set(title=title, xlabel=x)
+            axes.set(title=title, xlabel=x,
+                     xticks=sorted({_place(r) for r in rows if r[0] == kind}))
             for bound in bounds:
                 axes.axhline(100 * bound, color="black", linewidth=0.6, linestyle=":")
             if bounds:

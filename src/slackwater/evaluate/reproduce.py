@@ -21,6 +21,7 @@ _MODULES: dict[str, str] = {
     **dict.fromkeys(("sync-table1", "sync-fig4", "sync-fig5", "sync-fig6"),
                     "slackwater.evaluate.sync_paper"),
     **dict.fromkeys((f"corr-fig{n}" for n in range(3, 9)), "slackwater.evaluate.corr_paper"),
+    **dict.fromkeys((f"seq-fig{n}" for n in range(6, 10)), "slackwater.evaluate.seq_paper"),
 }
 """Experiment name to the module whose EXPERIMENTS has it: imported only when asked for."""
 

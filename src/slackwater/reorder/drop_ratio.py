@@ -41,9 +41,9 @@ class DropRatio(Policy):
     remembers.  Which quantile is settled by what was measured: while more events have been late
     than the ratio allows, a smaller share is aimed at (online control as in adaptive conformal
     inference), beyond the sample by extrapolating its tail.  A new stream waits longer until it
-    knows its delays: it starts with a debt, and for the first `recent` arrivals, and until its first
-    event is 1.5 times as old as the greatest recent delay, the buffer time is not below 1.25 times
-    that delay.
+    knows its delays: it starts with a debt, and for the first `recent` arrivals, and until its
+    first event is 1.5 times as old as the greatest recent delay, the buffer time is not below 1.25
+    times that delay.
 
     With many keys, let them share one estimate (``Reorder(scope=())``).
 
@@ -129,7 +129,8 @@ class QuantileEstimator:
         self._policy = policy
         assert isinstance(policy.ratio, float)
         head = np.zeros(_HEAD)
-        head[B], head[MARK], head[LAST] = policy.initial, -np.inf, -np.inf  # type: ignore[call-overload]
+        head[B] = float(policy.initial)  # type: ignore[arg-type]
+        head[MARK], head[LAST] = -np.inf, -np.inf
         head[DEBT], head[FIRST] = _HORIZON / 4, np.inf
         self._table = Table("dratio", {"head": head, "recent": np.zeros(policy.recent),
                                        "samples": np.zeros(policy.samples)})

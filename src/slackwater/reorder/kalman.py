@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from numba import njit
 
-from slackwater.durations import Duration
+from slackwater.durations import Duration, micros
 from slackwater.errors import ConfigError
 from slackwater.reorder.policy import DelayPolicy, Float64, Int64, durations
 
@@ -70,7 +70,7 @@ class Kalman(DelayPolicy):
     def buffers(self, delay: Float64, group: Int64, state: Float64, before: Float64,
                 after: Float64) -> None:
         """Run the filter over a batch."""
-        _run(delay, group, state, before, after, float(self.offset), self.process_noise,
+        _run(delay, group, state, before, after, float(micros(self.offset)), self.process_noise,
              self.measurement_noise)
 
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from numba import njit
 
-from slackwater.durations import Duration
+from slackwater.durations import Duration, micros
 from slackwater.reorder.policy import DelayPolicy, Float64, Int64, durations
 from slackwater.reorder.recent import (
     COUNT,
@@ -70,7 +70,7 @@ class MeanPlusRange(DelayPolicy):
     def buffers(self, delay: Float64, group: Int64, state: Float64, before: Float64,
                 after: Float64) -> None:
         """Run the rule over a batch."""
-        _run(delay, group, state, before, after, float(self.offset))
+        _run(delay, group, state, before, after, float(micros(self.offset)))
 
 
 @njit(cache=True)

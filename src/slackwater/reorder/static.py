@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
-from slackwater.durations import Duration
+from slackwater.durations import Duration, micros
 from slackwater.reorder.policy import DelayPolicy, Float64, Int64, durations
 
 __all__ = ["Static"]
@@ -47,5 +45,5 @@ class Static(DelayPolicy):
     def buffers(self, delay: Float64, group: Int64, state: Float64, before: Float64,
                 after: Float64) -> None:
         """It never changes, except by a restart with another setting."""
-        state[:, 0] = self.buffer
-        before[:] = after[:] = np.float64(self.buffer)
+        state[:, 0] = micros(self.buffer)
+        before[:] = after[:] = micros(self.buffer)

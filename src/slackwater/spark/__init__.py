@@ -18,16 +18,23 @@ except ImportError as missing:  # pragma: no cover - the message is for machines
     ) from missing
 
 if TYPE_CHECKING:
+    from slackwater.spark.operators.correlate import correlate
+    from slackwater.spark.operators.match import match
+    from slackwater.spark.operators.query import query
     from slackwater.spark.operators.reorder import reorder
     from slackwater.spark.operators.synchronise import synchronise
     from slackwater.spark.outcomes import late, quarantined, ready
     from slackwater.spark.session import local_session, settings
 
-__all__ = ["late", "local_session", "quarantined", "ready", "reorder", "settings", "synchronise"]
+__all__ = ["correlate", "late", "local_session", "match", "quarantined", "query", "ready",
+           "reorder", "settings", "synchronise"]
 
 _HOME = {
     "synchronise": "operators.synchronise",
     "reorder": "operators.reorder",
+    "query": "operators.query",
+    "match": "operators.match",
+    "correlate": "operators.correlate",
     "ready": "outcomes",
     "late": "outcomes",
     "quarantined": "outcomes",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
@@ -63,20 +63,24 @@ class Head:
         Time of the last tick that the shard saw, in microseconds.
     held
         How many rows wait: a tick has nothing to do where none do.
+    clocks
+        The greatest arrival of each input so far, where a kernel has two.
     index
         The kernel's index into the store.
     """
 
     shards: int
-    tick: int | None
-    held: int
-    index: bytes
+    tick: int | None = None
+    held: int = 0
+    clocks: list[int] = field(default_factory=lambda: [0, 0])
+    index: bytes | None = None
 
-    SCHEMA = "head string, index binary"
+    SCHEMA: ClassVar[str] = "head string, index binary"
 
     def to_row(self) -> tuple[Any, ...]:
         """For ValueState.update."""
-        head = {"shards": self.shards, "tick": self.tick, "held": self.held}
+        head = {"shards": self.shards, "tick": self.tick, "held": self.held,
+                "clocks": self.clocks}
         return (json.dumps(head), self.index)
 
     @classmethod

@@ -6,38 +6,64 @@ import tempfile
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
+from slackwater.errors import ConfigError
+from slackwater.kernel import Kernel
 from slackwater.outcome import outcome_schema
+from slackwater.pattern.match import Match
+from slackwater.query import SelectQuery
 from slackwater.reorder import Reorder
-from slackwater.spark.operators.reorder import reorder
+from slackwater.spark.carried import Carried, Input
+from slackwater.spark.packing import ROW
+from slackwater.spark.runner import carry
 from slackwater.spark.session import local_session
 
-__all__ = ["reorder_table"]
+__all__ = ["run_table"]
 
 
-
-def reorder_table(table: pa.Table, kernel: Reorder,
-                  session: SparkSession | None = None) -> tuple[pa.Table, pa.Table, pa.Table]:
-    """Run a kernel over a table on Spark (batch): the rows ready, late and quarantined.
-
-    Without an arrival column the rows' order is the order of arrival, as in-process.
-    """
-    if table.num_rows == 0:
-        return (outcome_schema(table.schema).empty_table(),) * 3
-    spark = session or local_session()
+def run_table(table: pa.Table, kernel: Kernel,
+              session: SparkSession | None = None) -> tuple[pa.Table, pa.Table, pa.Table]:
+    """Run a kernel over a table on Spark (batch): what is ready, late and quarantined."""
     with tempfile.TemporaryDirectory() as folder:
+        spark = session or local_session(log=Path(folder) / "spark.log")
         pq.write_table(table, Path(folder) / "rows.parquet")
-        roles = kernel.roles
-        out = reorder(
-            spark.read.parquet(folder), kernel.policy, time=roles.time, arrival=roles.arrival,
-            source=roles.source, sequence=roles.sequence, by=roles.key, scope=kernel.scope,
-            unit=roles.unit, max_future_skew=kernel.max_future_skew, max_delay=kernel.max_delay,
-        ).toArrow()
-    schema = outcome_schema(table.schema)
-    parts = []
-    for status in ("ready", "late", "quarantined"):
-        rows = out.filter(pa.compute.equal(out["_status"], status))
-        parts.append(rows.select(schema.names).cast(schema))
-    return tuple(parts)  # type: ignore[return-value]
+        out = _carry(spark.read.parquet(str(Path(folder) / "rows.parquet")), kernel, table.schema)
+        found = out.toArrow()
+    ready = found.filter(pc.equal(found["_status"], "ready"))
+    rows = outcome_schema(table.schema)
+    parts = [ready.select([n for n in found.column_names if n not in ("_status", ROW)])]
+    for status in ("late", "quarantined"):
+        part = found.filter(pc.equal(found["_status"], status))
+        if ROW in found.column_names:
+            inner = pa.Table.from_struct_array(part[ROW].combine_chunks())
+            for name in ("_reason", "_released"):
+                inner = inner.append_column(name, part[name])
+            part = inner
+        parts.append(part.select(rows.names).cast(rows))
+    return tuple(parts)
+
+
+def _carry(df: DataFrame, kernel: Kernel, schema: pa.Schema) -> DataFrame:
+    if isinstance(kernel, Reorder):
+        order, step = kernel, "reorder"
+    elif isinstance(kernel, SelectQuery):
+        order, step = kernel.chain.reorder, "query"
+    elif isinstance(kernel, Match):
+        shard_by = (*kernel.roles.key, *kernel.pattern.bind(schema, kernel.roles).partition)
+        return _run(df, kernel, shard_by, kernel.roles.arrival, kernel.roles.unit, "match")
+    else:
+        raise ConfigError(f"{type(kernel).__name__} does not run on Spark from here", step="spark")
+    shard_by = order.roles.key if order.scope is None else order.scope
+    return _run(df, kernel, shard_by, order.roles.arrival, order.roles.unit, step)
+
+
+def _run(df: DataFrame, kernel: Kernel, shard_by: tuple[str, ...], arrival: str | None,
+         unit: str | None, step: str) -> DataFrame:
+    if arrival is None:
+        raise ConfigError("on Spark rows have no order of their own", step=step,
+                          expected="an arrival column (--arrival)",
+                          hint="without one, use the local engine: there the file's order counts")
+    return carry(df, Carried(kernel, (Input(arrival, unit, shard_by),), None, step))

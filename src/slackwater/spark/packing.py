@@ -10,22 +10,28 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pyspark import TaskContext
 
+from slackwater.events import RESERVED
 from slackwater.state.hold import batch_of, ipc_batch, ipc_bytes
 
-__all__ = ["PACKED", "SHARD", "UNPACKED", "canonical_schema", "pack", "shard_labels", "unpack"]
+__all__ = ["PACKED", "ROW", "SHARD", "UNPACKED", "canonical_schema", "cast_to", "pack",
+           "shard_labels", "spread_and_pack", "unpack", "with_status"]
 
 SHARD = "_shard"
-PACKED = "shard int, part int, chunk int, blob binary, tick bigint"
-UNPACKED = "status string, blob binary"
+ROW = "_row"
+PACKED = "shard int, input int, part int, chunk int, blob binary, tick bigint"
+UNPACKED = "status string, whole string, blob binary"
 
-_PACKED_ARROW = pa.schema([("shard", pa.int32()), ("part", pa.int32()), ("chunk", pa.int32()),
+_PACKED_ARROW = pa.schema([*((name, pa.int32()) for name in ("shard", "input", "part", "chunk")),
                            ("blob", pa.binary()), ("tick", pa.int64())])
 _CHUNK = 1 << 18   # rows a task gathers before it packs them: bounds its memory
 _SLICE = 1 << 16   # rows of one Arrow batch handed back to the JVM
 
 Batches = Iterator[pa.RecordBatch]
+Int = NDArray[np.integer]
+Spread = Callable[[pa.RecordBatch], tuple[pa.RecordBatch, Int]]
 
 
 def canonical_schema(schema: pa.Schema) -> pa.Schema:
@@ -38,18 +44,47 @@ def canonical_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def _canonical(field: pa.Field) -> pa.Field:
-    kind = field.type
+    return pa.field(field.name, _canonical_type(field.type), field.nullable)
+
+
+def _canonical_type(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_timestamp(kind) and kind.tz is not None:
-        return field.with_type(pa.timestamp(kind.unit, "UTC")).with_metadata(None)
-    return field.with_metadata(None)
+        return pa.timestamp(kind.unit, "UTC")
+    if pa.types.is_struct(kind):
+        return pa.struct([_canonical(field) for field in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(_canonical(kind.value_field))
+    return kind
 
 
-def pack(schema: pa.Schema) -> Callable[[Batches], Batches]:
+def pack(schema: pa.Schema, at: int) -> Callable[[Batches], Batches]:
     """For mapInArrow: rows that carry their shard's label → one blob a shard and chunk.
 
-    `schema` is the canonical schema of the rows without the label, which is the last column.
+    `schema` is the canonical schema of the rows without the label, which is the last column; `at`
+    the number of the input.
     """
 
+    def split(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Int]:
+        last = batch.num_columns - 1
+        label = batch.column(last).to_numpy(zero_copy_only=False)
+        return cast_to(batch.select(list(range(last))), schema), label
+
+    return _packing(split, at)
+
+
+def spread_and_pack(schema: pa.Schema, spread: Spread, labels: list[int],
+                    at: int) -> Callable[[Batches], Batches]:
+    """The same for rows that may have to go to several places, which `spread` tells."""
+
+    def split(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Int]:
+        rows, place = spread(cast_to(batch, schema))
+        return rows, np.asarray(labels, np.int32)[place % len(labels)]
+
+    return _packing(split, at)
+
+
+def _packing(split: Callable[[pa.RecordBatch], tuple[pa.RecordBatch, Int]],
+             at: int) -> Callable[[Batches], Batches]:
     def run(batches: Batches) -> Batches:
         context = TaskContext.get()
         part = context.partitionId() if context is not None else 0
@@ -59,21 +94,16 @@ def pack(schema: pa.Schema) -> Callable[[Batches], Batches]:
             waiting.append(batch)
             rows += batch.num_rows
             if rows >= _CHUNK:
-                yield _pack_chunk(waiting, schema, part, chunk)
+                yield _pack_chunk(*split(batch_of(waiting)), at, part, chunk)
                 waiting, rows, chunk = [], 0, chunk + 1
         if rows:
-            yield _pack_chunk(waiting, schema, part, chunk)
+            yield _pack_chunk(*split(batch_of(waiting)), at, part, chunk)
 
     return run
 
 
-def _pack_chunk(batches: list[pa.RecordBatch], schema: pa.Schema, part: int,
+def _pack_chunk(rows: pa.RecordBatch, label: Int, at: int, part: int,
                 chunk: int) -> pa.RecordBatch:
-    batch = batch_of(batches)
-    label = batch.column(batch.num_columns - 1).to_numpy(zero_copy_only=False)
-    columns = [c.cast(f.type) if c.type != f.type else c
-               for c, f in zip(batch.columns[:-1], schema, strict=True)]
-    rows = pa.RecordBatch.from_arrays(columns, schema=schema)
     order = np.argsort(label, kind="stable")
     labels, starts = np.unique(label[order], return_index=True)
     if len(labels) > 1:
@@ -82,9 +112,15 @@ def _pack_chunk(batches: list[pa.RecordBatch], schema: pa.Schema, part: int,
     blobs = [ipc_bytes(rows.slice(a, b - a)) for a, b in zip(starts, ends, strict=True)]
     n = len(labels)
     return pa.RecordBatch.from_arrays(
-        [pa.array(labels, pa.int32()), pa.array([part] * n, pa.int32()),
-         pa.array([chunk] * n, pa.int32()), pa.array(blobs, pa.binary()),
-         pa.nulls(n, pa.int64())], schema=_PACKED_ARROW)
+        [pa.array(labels, pa.int32()), *(pa.array([i] * n, pa.int32()) for i in (at, part, chunk)),
+         pa.array(blobs, pa.binary()), pa.nulls(n, pa.int64())], schema=_PACKED_ARROW)
+
+
+def cast_to(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The batch with a schema that differs in labels of zones at most."""
+    columns = [c if c.type == f.type else c.cast(f.type)
+               for c, f in zip(batch.columns, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def unpack(schema: pa.Schema) -> Callable[[Batches], Batches]:
@@ -92,27 +128,36 @@ def unpack(schema: pa.Schema) -> Callable[[Batches], Batches]:
 
     def run(batches: Batches) -> Batches:
         for packed in batches:
-            status, blobs = packed.column(0), packed.column(1)
             for i in range(packed.num_rows):
-                yield from with_status(ipc_batch(blobs[i].as_buffer()), status[i].as_py(), schema)
+                status, whole, blob = (packed.column(c)[i] for c in range(3))
+                yield from with_status(ipc_batch(blob.as_buffer()), status.as_py(), whole.as_py(),
+                                       schema)
 
     return run
 
 
-def with_status(rows: pa.RecordBatch, status: str, schema: pa.Schema) -> Batches:
-    """Rows in the output's shape: ``_status`` added, columns that this kind of row lacks null."""
+def with_status(rows: pa.RecordBatch, status: str, whole: str, schema: pa.Schema) -> Batches:
+    """Rows in the output's shape: ``_status`` added, columns that this kind of row lacks null.
+
+    Rows that are no results go into the column `whole`, where the schema has one.
+    """
+    inside = whole if status != "ready" and whole in schema.names else None
     for at in range(0, rows.num_rows, _SLICE):
         part = rows.slice(at, _SLICE)
-        columns = []
-        for field in schema:
-            if field.name == "_status":
-                columns.append(pa.repeat(pa.scalar(status), part.num_rows))
-            elif field.name in part.schema.names:
-                column = part.column(field.name)
-                columns.append(column if column.type == field.type else column.cast(field.type))
-            else:
-                columns.append(pa.nulls(part.num_rows, field.type))
-        yield pa.RecordBatch.from_arrays(columns, schema=schema)
+        yield pa.RecordBatch.from_arrays(
+            [_column(part, field, status, inside) for field in schema], schema=schema)
+
+
+def _column(rows: pa.RecordBatch, field: pa.Field, status: str, inside: str | None) -> pa.Array:
+    if field.name == "_status":
+        return pa.repeat(pa.scalar(status), rows.num_rows)
+    if field.name == inside:
+        parts = [_column(rows, f, status, None) for f in field.type]
+        return pa.StructArray.from_arrays(parts, fields=list(field.type))
+    if field.name not in rows.schema.names or (inside and field.name not in RESERVED):
+        return pa.nulls(rows.num_rows, field.type)
+    column = rows.column(field.name)
+    return column if column.type == field.type else column.cast(field.type)
 
 
 def shard_labels(shards: int) -> list[int]:

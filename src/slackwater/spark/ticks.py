@@ -28,8 +28,9 @@ def ticks(session: SparkSession, labels: Column, quiet: int) -> DataFrame:
     every = min(max(quiet // 4, _SHORTEST), _LONGEST)
     return (
         session.readStream.format(Ticks.name()).option("every", every).load()
-        .select(F.explode(labels).alias("shard"), F.lit(-1).alias("part"),
-                F.lit(0).alias("chunk"), F.lit(None).cast("binary").alias("blob"), "tick")
+        .select(F.explode(labels).alias("shard"), F.lit(-1).alias("input"),
+                F.lit(-1).alias("part"), F.lit(0).alias("chunk"),
+                F.lit(None).cast("binary").alias("blob"), "tick")
     )
 
 

@@ -14,15 +14,8 @@ from slackwater.state.hold import Rows
 from slackwater.synchronise.admit import Queue, admit, expire_all, place, queue_of
 from slackwater.synchronise.book import CLOCK, FAILURES, GONE, HELD, MARK, NEVER, SINCE, TOP
 from slackwater.synchronise.config import Synchroniser
-from slackwater.synchronise.logic import (
-    FOREVER,
-    Arrivals,
-    Int64,
-    Released,
-    SyncLogic,
-    clock_of,
-    member_of,
-)
+from slackwater.synchronise.logic import FOREVER, Int64, SyncLogic
+from slackwater.synchronise.rows import Arrivals, Released, clock_of, member_of
 
 __all__ = ["FrontierSync"]
 

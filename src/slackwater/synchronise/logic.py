@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -47,52 +46,13 @@ from slackwater.synchronise.book import (
     strike,
 )
 from slackwater.synchronise.config import Synchroniser
+from slackwater.synchronise.rows import HIDDEN, Arrivals, Released
 
-__all__ = ["Arrivals", "Released", "SyncLogic"]
+__all__ = ["SyncLogic"]
 
 Int64 = NDArray[np.int64]
 FOREVER = np.iinfo(np.int64).max
 _SHOWN = 256  # notes list the health of so many sources; `health()` lists all
-_CLOCK, _MEMBER = "__clock", "__member"
-
-
-@dataclass(frozen=True)
-class Arrivals:
-    """Usable rows of one push, in arrival order; `member` is the code of (key, source)."""
-
-    key: Int64
-    member: Int64
-    time: Int64
-    arrival: Int64
-    n: Int64
-    payload: pa.RecordBatch
-
-    def held(self, clock: Int64) -> Rows:
-        """As rows to hold: with the arrival clock and the member in hidden columns."""
-        hidden = [pa.field(_CLOCK, pa.int64()), pa.field(_MEMBER, pa.int64())]
-        schema = pa.schema([*self.payload.schema, *hidden])
-        columns = [*self.payload.columns, pa.array(clock), pa.array(self.member)]
-        return Rows(self.key, self.time, self.n,
-                    pa.RecordBatch.from_arrays(columns, schema=schema))
-
-
-@dataclass(frozen=True)
-class Released:
-    """What a step let go: rows in order, when, and whether each had timed out."""
-
-    rows: Rows
-    when: Int64
-    timed_out: NDArray[np.bool_]
-
-
-def clock_of(rows: Rows) -> Int64:
-    """The arrival clock of held rows."""
-    return rows.payload.column(_CLOCK).to_numpy()
-
-
-def member_of(rows: Rows) -> Int64:
-    """The member of held rows."""
-    return rows.payload.column(_MEMBER).to_numpy()
 
 
 class SyncLogic(ABC):
@@ -390,7 +350,7 @@ class SyncLogic(ABC):
              quarantined: pa.RecordBatch | None = None) -> Out:
         rows = released.rows.payload
         if rows.num_columns:
-            rows = rows.select([c for c in rows.schema.names if c not in (_CLOCK, _MEMBER)])
+            rows = rows.select([c for c in rows.schema.names if c not in HIDDEN])
         why = None
         if released.timed_out.any():
             limit = format_duration(self.config.max_delay)  # type: ignore[arg-type]

@@ -23,7 +23,7 @@ from slackwater.synchronise.book import (
     TOP,
 )
 from slackwater.synchronise.classic import Classic
-from slackwater.synchronise.logic import FOREVER, Arrivals, Int64, Released, SyncLogic
+from slackwater.synchronise.logic import FOREVER, Int64, SyncLogic
 from slackwater.synchronise.pool import (
     COUNTERS,
     LAST,
@@ -36,6 +36,7 @@ from slackwater.synchronise.pool import (
     pool_arrays,
     pool_from,
 )
+from slackwater.synchronise.rows import Arrivals, Released
 from slackwater.synchronise.run import process, run, run_quiet, wait_for
 
 __all__ = ["ClassicLogic"]

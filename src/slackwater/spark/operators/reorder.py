@@ -11,8 +11,9 @@ from slackwater.durations import Duration, micros
 from slackwater.errors import ConfigError
 from slackwater.events import Roles
 from slackwater.reorder import Policy, Reorder
+from slackwater.spark.carried import Carried, Input
 from slackwater.spark.operators.arrival import with_arrival
-from slackwater.spark.runner import Carried, carry
+from slackwater.spark.runner import carry
 
 __all__ = ["reorder"]
 
@@ -88,4 +89,5 @@ def reorder(
                      max_delay)
     pause = None if quiet is None else micros(quiet, name="quiet")
     shard_by = roles.key if kernel.scope is None else kernel.scope
-    return carry(df, Carried(kernel, shard_by, arrival, unit, pause, "reorder"), shards=shards)
+    what = Carried(kernel, (Input(arrival, unit, shard_by),), pause, "reorder")
+    return carry(df, what, shards=shards)

@@ -8,8 +8,9 @@ from pyspark.sql import DataFrame
 
 from slackwater.durations import Duration, micros
 from slackwater.events import Roles
+from slackwater.spark.carried import Carried, Input
 from slackwater.spark.operators.arrival import with_arrival
-from slackwater.spark.runner import Carried, carry
+from slackwater.spark.runner import carry
 from slackwater.synchronise import FrontierSync
 
 __all__ = ["synchronise"]
@@ -59,4 +60,5 @@ def synchronise(
     kernel = FrontierSync(roles, None if sources is None else tuple(sources), max_delay,
                           max_failures, max_future_skew=max_future_skew)
     pause = None if quiet is None else micros(quiet, name="quiet")
-    return carry(df, Carried(kernel, by, arrival, unit, pause, "synchronise"), shards=shards)
+    what = Carried(kernel, (Input(arrival, unit, by),), pause, "synchronise")
+    return carry(df, what, shards=shards)

@@ -1,0 +1,133 @@
+"""`slackwater query`: a query over a file."""
+
+from __future__ import annotations
+
+import json as json_text
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import date, datetime, timedelta
+from typing import Annotated, Any
+
+import pyarrow as pa
+import typer
+
+from slackwater.cli import options
+from slackwater.cli.show import print_table
+from slackwater.datasets import Dataset
+from slackwater.errors import ConfigError
+from slackwater.kernel import Kernel
+from slackwater.query import make_query, quality, query_kind
+
+__all__ = ["command", "query_options", "result_rows", "run_local"]
+
+_CHUNK, _SHOWN = 1 << 18, 40
+
+
+def command(
+    text: Annotated[str, typer.Argument(
+        metavar="QUERY", show_default=False,
+        help="SELECT … FROM name [RANGE …, SLIDE …, DRATIO …] WHERE … GROUP BY …, "
+             "or EVENT SEQ(…) WHERE … WITHIN … RETURN ….")],
+    data: Annotated[str, typer.Option(
+        "--data", metavar="FILE", show_default=False,
+        help="CSV, JSON lines or Parquet; or a simulated set: g-1 … g-12.")],
+    slack: Annotated[str | None, typer.Option(
+        "--slack", metavar="DURATION", show_default=False,
+        help="How long to wait for late rows, where the query has no DRATIO.")] = None,
+    policy: Annotated[str | None, typer.Option(
+        "--policy", metavar="NAME", show_default=False,
+        help="A policy that says how long to wait, instead of --slack.")] = None,
+    time: options.Time = None,
+    arrival: options.Arrival = None,
+    source: options.Source = None,
+    sequence: options.Sequence = None,
+    type_: Annotated[str | None, typer.Option(
+        "--type", metavar="COLUMN", show_default=False, rich_help_panel="Columns",
+        help="What kind of event, for EVENT queries; else: type.")] = None,
+    by: options.By = None,
+    unit: options.Unit = None,
+    engine: options.Engines = options.EngineName.local,
+    json: Annotated[bool, typer.Option(
+        "--json", help="One JSON object a result row, and nothing else.")] = False,
+) -> None:
+    """Ask a file what a stream would have told. How good the answer is goes to standard error."""
+    kind = query_kind(text)
+    dataset = options.load(data, time=time, arrival=arrival, source=source, sequence=sequence,
+                           by=by, unit=unit)
+    if kind == "event":
+        column = type_ or ("type" if "type" in dataset.table.column_names else None)
+        dataset = replace(dataset, roles=replace(dataset.roles, type=column))
+    kernel = make_query(text, dataset.table.schema, dataset.roles,
+                        **query_options(kind, slack, policy))
+    notes: dict[str, Any] = {}
+    tables = (run_local(kernel, dataset, notes) if engine is options.EngineName.local
+              else _on_spark(kernel, dataset))
+    shown: list[dict[str, Any]] = []
+    names: list[str] = []
+    count = 0
+    for table in tables:
+        names = table.schema.names
+        for row in result_rows(table):
+            count += 1
+            if json:
+                typer.echo(json_text.dumps(row, ensure_ascii=False, allow_nan=False))
+            elif len(shown) < _SHOWN:
+                shown.append(row)
+    if not json:
+        print_table(dataset.name, names, [[row[n] for n in names] for row in shown])
+        if count > len(shown):
+            typer.echo(f"… and {count - len(shown)} more rows; --json prints all")
+    if "late_share" in notes:
+        told = ", ".join(f"{k} {v}" for k, v in quality(notes).items())
+        typer.echo(f"{count} results; {told}", err=True)
+
+
+def query_options(kind: str, slack: str | None, policy: str | None) -> dict[str, Any]:
+    """How the input is put in order, in the words of each kind of query."""
+    if slack is not None and policy is not None:
+        raise ConfigError("--slack and --policy both say how long to wait", step="query",
+                          hint="leave one out")
+    if kind == "select":
+        return {"slack": slack, "policy": policy}
+    waits = slack if policy is None else policy
+    return {} if waits is None else {"slack": waits}
+
+
+def run_local(kernel: Kernel, dataset: Dataset, notes: dict[str, Any]) -> Iterator[pa.RecordBatch]:
+    """The results, batch by batch; `notes` become those of the end."""
+    logic = kernel.start()
+    for batch in dataset.table.to_batches(max_chunksize=_CHUNK):
+        yield logic.push(batch).ready
+    last = logic.finish()
+    notes.update(last.notes)
+    yield last.ready
+
+
+def _on_spark(kernel: Kernel, dataset: Dataset) -> Iterator[pa.RecordBatch]:
+    from slackwater.cli.engines import engine_named
+
+    ready, _, _ = engine_named(options.EngineName.spark)(dataset.table, kernel)  # type: ignore[arg-type]
+    yield from ready.to_batches()
+
+
+def result_rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+    """Rows with values that JSON knows: times as ISO text, durations in seconds, NaN as null."""
+    for row in batch.to_pylist():
+        yield {name: _plain(value) for name, value in row.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (datetime, date)):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    if isinstance(value, dict):
+        return {k: _plain(v) for k, v in value.items()}
+    return value

@@ -1,0 +1,97 @@
+"""When a match is final, and which arrival made it so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from slackwater.pattern.schedule import Plan
+from slackwater.reorder.release import NEVER
+
+__all__ = ["Matches", "closes", "release_steps"]
+
+Int64 = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Matches:
+    """Complete matches in flat arrays: see `construct.Found`."""
+
+    rows: Int64
+    counts: Int64  # (matches, m)
+    op: NDArray[np.int8]
+    trigger: Int64  # arrival number of the row that completed or undid it
+
+    def __len__(self) -> int:
+        return len(self.op)
+
+    @property
+    def begin(self) -> Int64:
+        """Where each match's rows begin, and the end of all."""
+        begin = np.zeros(len(self.op) + 1, np.int64)
+        np.cumsum(self.counts.sum(axis=1), out=begin[1:])
+        return begin
+
+    def first(self, component: int) -> Int64:
+        """The first row of a component, for each match."""
+        return self.rows[self.begin[:-1] + self.counts[:, :component].sum(axis=1)]
+
+    def last(self, component: int) -> Int64:
+        """The last row of a component, for each match."""
+        return self.rows[self.begin[:-1] + self.counts[:, : component + 1].sum(axis=1) - 1]
+
+    def take(self, which: Int64) -> Matches:
+        """Some of the matches, in the given order."""
+        begin, length = self.begin, self.counts.sum(axis=1)[which]
+        at = np.repeat(begin[which] - np.concatenate([[0], np.cumsum(length)[:-1]])
+                       if len(which) else begin[which], length) + np.arange(int(length.sum()))
+        return Matches(self.rows[at], self.counts[which], self.op[which], self.trigger[which])
+
+
+def closes(matches: Matches, plan: Plan, time: Int64, *, numbered: bool, chosen: bool) -> Int64:
+    """The time that the watermark must pass before nothing can undo a match; NEVER: at once.
+
+    The intervals before a component are open at its time, so without sequence numbers the watermark
+    need only reach it.  With `chosen` (`skip_till_next`, `strict`) a late event can also take the
+    place of one that was chosen, up to the last; a Kleene run at the end can grow until the window
+    closes.
+    """
+    when = np.full(len(matches), NEVER)
+    head = time[matches.first(0)]
+    for gap in plan.gap:
+        if gap == plan.m:
+            when = np.maximum(when, head + plan.window)
+        else:
+            when = np.maximum(when, time[matches.first(int(gap))] - (not numbered))
+    if chosen:
+        tail = head + plan.window if plan.kleene[-1] else time[matches.last(plan.m - 1)]
+        when = np.maximum(when, tail)
+    return when
+
+
+@njit(cache=True)
+def release_steps(close: Int64, stream: Int64, mark: Int64, starts: Int64, order: Int64,
+                  before: Int64) -> Int64:
+    """For each match the first row of its stream after which the watermark is past `close`.
+
+    −1 if it was so before the batch, len(order) if it is not yet.
+    """
+    out = np.empty(len(close), np.int64)
+    for i in range(len(close)):
+        k = stream[i]
+        if before[k] > close[i]:
+            out[i] = -1
+            continue
+        lo, hi = starts[k], starts[k + 1]
+        end = hi
+        while lo < hi:
+            mid = (lo + hi) >> 1
+            if mark[order[mid]] > close[i]:
+                hi = mid
+            else:
+                lo = mid + 1
+        out[i] = order[lo] if lo < end else len(order)
+    return out

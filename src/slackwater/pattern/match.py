@@ -1,0 +1,166 @@
+"""The pattern matcher's configuration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from slackwater.durations import Duration, micros
+from slackwater.errors import ConfigError, did_you_mean
+from slackwater.events import Roles
+from slackwater.kernel import Store
+from slackwater.pattern.pattern import Pattern
+from slackwater.reorder.named import as_policy
+from slackwater.reorder.policy import Policy
+from slackwater.reorder.static import Static
+from slackwater.state import unbundle
+
+if TYPE_CHECKING:
+    from slackwater.pattern.logic import MatchLogic
+
+__all__ = ["EMIT", "SELECT", "Match"]
+
+EMIT = ("final", "eager")
+SELECT = ("skip_till_any", "skip_till_next", "strict")
+
+
+@dataclass(frozen=True)
+class Match:
+    """Find a pattern of events in a stream whose events arrive out of order.
+
+    Any arrival order within the slack gives the same matches, with the same ids.
+
+    Each combination of ``roles.key`` is a stream with a clock of its own: the greatest arrival seen
+    (without an arrival column, the greatest time).  Its watermark is that clock less the slack, and
+    events older than the watermark are late.  The partition that the plan finds by equality is an
+    index inside the stream: it changes no result, except that `strict` selection means neighbours
+    in the stream of one partition (so that it does not depend on how keys are spread).
+
+    A row leaves as `ready` only as part of a match; rows that no future match can use are forgotten
+    (purged when time + window < watermark, see `retention`).
+
+    Parameters
+    ----------
+    pattern
+        What to find; `slackwater.query.event_query` makes it out of an ``EVENT …`` text.
+    roles
+        Which columns are time, type, arrival, sequence, key.  Without a `sequence`, events of equal
+        time form no sequence; with it, equal times are ordered by it (NULL comes first).
+    slack
+        How far behind the clock an event may come: a duration, or a reorder policy that estimates
+        it (``"KSlack"``, ``DelayRange(n=100)``…).
+    emit
+        ``"final"``: a match is told once, when nothing can undo it.  ``"eager"``: at once, and if
+        an event that arrives later undoes it, again with op ``"-"`` and the same id.
+    select
+        ``"skip_till_any"``: every combination of events.  ``"skip_till_next"``: from each first
+        event, always the next that fits.  ``"strict"``: as that, and no event in between.
+    max_matches
+        How many matches one event may complete, and how many may wait for being final; beyond that
+        the run fails.  Partial results count too: 64 steps of construction for each.
+    max_future_skew
+        A row stamped further ahead of its arrival is quarantined.
+    use_clock, use_partition, sort_batches
+        The optimisations, to be switched off for measuring: AIS-CLOCK (an in-order event is
+        appended, no pointer is checked); the divider (outdated instances are not visited, the
+        window is pushed into construction); the rows of a batch are put into the stacks in time
+        order where that changes no result.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from slackwater.query.event_query import event_pattern
+    >>> shoplifting = event_pattern('''
+    ...     EVENT SEQ(SHELF s, !(CHECKOUT c), EXIT e)
+    ...     WHERE s.id = c.id AND c.id = e.id
+    ...     WITHIN 1 hour RETURN s.id, e.time - s.time AS took''')
+    >>> kernel = Match(shoplifting, Roles("time", type="type", unit="s"), slack="10s")
+    >>> logic = kernel.start()
+    >>> out = logic.push(pa.record_batch({
+    ...     "time": [0, 5, 70, 65, 90], "id": [1, 2, 1, 2, 3],
+    ...     "type": ["SHELF", "SHELF", "EXIT", "CHECKOUT", "EXIT"]}))
+    >>> out.ready.select(["op", "id", "took"]).to_pylist()
+    [{'op': '+', 'id': 1, 'took': 70}]
+
+    References
+    ----------
+    Li, Liu, Ding, Rundensteiner, Mani: Event Stream Processing with Out-of-Order Data Arrival.
+    ICDCS Workshops 2007.  Wu, Diao, Rizvi: High-performance complex event processing over streams.
+    SIGMOD 2006.
+    """
+
+    pattern: Pattern
+    roles: Roles = field(default_factory=Roles)
+    slack: Duration | Policy = "0s"
+    emit: str = "final"
+    select: str = "skip_till_any"
+    max_matches: int = 1_000_000
+    max_future_skew: Duration = "5 minutes"
+    use_clock: bool = True
+    use_partition: bool = True
+    sort_batches: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "slack", _slack(self.slack))
+        object.__setattr__(self, "max_future_skew",
+                           micros(self.max_future_skew, name="max_future_skew"))
+        _one_of("emit", self.emit, EMIT)
+        _one_of("select", self.select, SELECT)
+        if self.roles.type is None:
+            raise ConfigError("no column has the role 'type'", step="match",
+                              expected="the column that tells SHELF from EXIT",
+                              hint='say type="…"')
+        if self.max_matches < 1:
+            raise ConfigError("would refuse every match", step="max_matches", expected="≥ 1",
+                              got=self.max_matches)
+
+    @property
+    def retention(self) -> int:
+        """An event is purged when its time + retention < watermark; the paper's W.
+
+        Twice the window where an event before the first component can undo a match that is not
+        final before the window after it has closed.
+        """
+        pattern = self.pattern
+        gaps = {n.gap for n in pattern.negations}
+        open_end = len(pattern.components) in gaps or (
+            self.select != "skip_till_any" and pattern.components[-1].kleene)
+        return pattern.window * (2 if 0 in gaps and open_end else 1)
+
+    @property
+    def policy(self) -> Policy:
+        """What estimates the slack."""
+        assert isinstance(self.slack, Policy)
+        return self.slack
+
+    def start(self, store: Store | None = None) -> MatchLogic:
+        """Begin with nothing held."""
+        from slackwater.pattern.logic import MatchLogic
+
+        return MatchLogic(self, store)
+
+    def restore(self, snapshot: bytes, store: Store | None = None) -> MatchLogic:
+        """Resume where `snapshot` was taken."""
+        from slackwater.pattern.logic import MatchLogic
+
+        own = None
+        if store is None:
+            snapshot, own = unbundle(snapshot)
+        logic = MatchLogic(self, own if store is None else store)
+        logic.resume(snapshot, own)
+        return logic
+
+
+def _slack(given: Duration | Policy) -> Policy:
+    """A duration is a buffer time that stays the same; a text without digits in front is a name."""
+    if isinstance(given, Policy):
+        return given
+    if isinstance(given, str) and not given.strip()[:1].isdigit() and given.strip()[:1] not in "+-":
+        return as_policy(given)
+    return Static(micros(given, name="slack"))
+
+
+def _one_of(name: str, got: str, known: tuple[str, ...]) -> None:
+    if got not in known:
+        raise ConfigError("is not known", step=name, expected=" or ".join(known), got=repr(got),
+                          hint=did_you_mean(str(got), known))

@@ -1,0 +1,88 @@
+"""Matches as rows: id, op, the events of each variable, and what RETURN asks for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from slackwater.pattern.finality import Matches
+from slackwater.pattern.identity import content_ids, hex_ids, match_ids, number_ids, occurrences
+from slackwater.pattern.live import Live
+from slackwater.pattern.pattern import Bound, Matched
+from slackwater.pattern.schedule import Component
+
+__all__ = ["ready_batch", "ready_schema"]
+
+Int64 = NDArray[np.int64]
+
+
+def ready_schema(components: tuple[Component, ...], schema: pa.Schema, bound: Bound) -> pa.Schema:
+    """The columns of matches over events with `schema`.
+
+    ``events`` has a field a variable: a struct with the input's columns, for a Kleene variable a
+    list of such structs.
+    """
+    row = pa.struct(list(schema))
+    events = pa.struct([pa.field(c.variable, pa.list_(row) if c.kleene else row)
+                        for c in components])
+    return pa.schema([pa.field("match_id", pa.string()), pa.field("op", pa.string()),
+                      pa.field("events", events), *bound.fields])
+
+
+def ready_batch(matches: Matches, step: Int64, live: Live, components: tuple[Component, ...],
+                schema: pa.Schema, bound: Bound, arrival: str | None) -> pa.RecordBatch:
+    """The matches in the order in which they are told.
+
+    That is by `step` (the arrival that let a match go), then retractions before matches, then by
+    time and id: the same however the input was cut.
+    """
+    layout = ready_schema(components, schema, bound)
+    if len(matches) == 0:
+        return pa.RecordBatch.from_pylist([], layout)
+    m = len(components)
+    distinct = np.unique(matches.rows)
+    payload = live.payload(distinct)
+    ids = _event_ids(distinct, payload, live, arrival)
+    words = match_ids(ids, np.searchsorted(distinct, matches.rows), matches.counts.ravel(), m)
+    time = live["time"]
+    order = np.lexsort((words[1], words[0], time[matches.last(m - 1)], time[matches.first(0)],
+                        matches.op, step))
+    matches, words = matches.take(order), words[:, order]
+    matched = _matched(matches, distinct, payload, m)
+    events = pa.StructArray.from_arrays(
+        [_rows_of(matched, c, component) for c, component in enumerate(components)],
+        fields=list(layout.field("events").type))
+    op = pa.array(np.where(matches.op > 0, "+", "-"), pa.string())
+    return pa.RecordBatch.from_arrays(
+        [hex_ids(words), op, events, *bound.results(matched)], schema=layout)
+
+
+def _event_ids(rows: Int64, payload: pa.RecordBatch, live: Live,
+               arrival: str | None) -> NDArray[np.uint64]:
+    ids = content_ids(payload, arrival)
+    doubtful = live.tied[rows]
+    if doubtful.any():
+        # an event may have an equal that is in no match: look at all that share its time
+        near = np.flatnonzero(live.tied & np.isin(live["time"], live["time"][rows[doubtful]]))
+        equal = occurrences(content_ids(live.payload(near), arrival), live["n"][near])
+        count = np.zeros(len(rows), np.int64)
+        count[doubtful] = equal[np.searchsorted(near, rows[doubtful])]
+        number_ids(ids, count)
+    return ids
+
+
+def _matched(matches: Matches, distinct: Int64, payload: pa.RecordBatch, m: int) -> Matched:
+    place = np.searchsorted(distinct, matches.rows)
+    owner = np.repeat(np.tile(np.arange(m), len(matches)), matches.counts.ravel())
+    index = tuple(place[owner == c] for c in range(m))
+    offsets = tuple(np.concatenate([[0], np.cumsum(matches.counts[:, c])]) for c in range(m))
+    return Matched(payload, index, offsets)
+
+
+def _rows_of(matched: Matched, c: int, component: Component) -> pa.Array:
+    rows = matched.rows.take(pa.array(matched.index[c]))
+    structs = pa.StructArray.from_arrays(rows.columns, fields=list(rows.schema))
+    if not component.kleene:
+        return structs
+    return pa.ListArray.from_arrays(pa.array(matched.offsets[c], pa.int32()), structs)

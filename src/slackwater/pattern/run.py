@@ -1,0 +1,263 @@
+"""One batch through the compiled loops, by selection strategy and way of emitting."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from slackwater.errors import DataError
+from slackwater.pattern.clocks import FOREVER, Passed, sequence_numbers
+from slackwater.pattern.construct import (
+    BUILT,
+    ERROR,
+    MATCHES,
+    ROWS,
+    Found,
+    fresh_found,
+    new_scratch,
+)
+from slackwater.pattern.finality import Matches, closes, release_steps
+from slackwater.pattern.live import Live
+from slackwater.pattern.loop import build, run_any, run_starts, run_stepwise, still_holds
+from slackwater.pattern.match import Match
+from slackwater.pattern.pattern import Bound
+from slackwater.pattern.program import assemble
+from slackwater.pattern.schedule import schedule
+from slackwater.reorder.release import NEVER, order_by_key
+from slackwater.state import KeyTable
+from slackwater.state.hold import Rows
+
+__all__ = ["Batch", "Runner", "less"]
+
+Int64 = NDArray[np.int64]
+_NOTHING = FOREVER - 1  # the first event has no match so far
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows that came in: those kept are live rows `first`, `first` + 1…"""
+
+    first: int
+    kept: Int64  # which rows of the batch
+    passed: Passed
+    n: Int64
+    told: Int64  # the streams' watermarks before
+    mark: Int64  # and after
+
+
+class Runner:
+    """Holds the live events and runs the loops over them."""
+
+    def __init__(self, config: Match, bound: Bound) -> None:
+        pattern = config.pattern
+        self._config, self._bound = config, bound
+        self._strict = config.select == "strict"
+        self._plan = schedule(
+            pattern.components, pattern.negations, bound.conditions, window=pattern.window,
+            strict=self._strict, prune=config.use_partition, limit=config.max_matches)
+        self._programs = assemble(bound.conditions)
+        self._within = tuple(dict.fromkeys((*config.roles.key, *bound.partition)))
+        self._parts = KeyTable("parts", self._within)
+        self.live = Live(self._plan, bound.lanes)
+        self.built = 0
+
+    # -- events in ------------------------------------------------------------------------------
+
+    def take_in(self, rows: pa.RecordBatch, time: Int64, n: Int64, stream: Int64,
+                late: NDArray[np.bool_]) -> Int64:
+        """Keep the rows that can matter; they are not yet in the stacks.  Returns which."""
+        mask = self._bound.scan(rows)
+        if self._strict:
+            mask |= 1 << (self._plan.stacks - 1)
+        for name in self._bound.partition:  # NULL equals nothing
+            if rows.column(name).null_count:
+                mask[rows.column(name).is_null().to_numpy(zero_copy_only=False)] = 0
+        mask[late] = 0
+        kept = np.flatnonzero(mask)
+        if len(kept) < rows.num_rows:
+            rows, mask = rows.take(pa.array(kept)), mask[kept]
+            time, n, stream = time[kept], n[kept], stream[kept]
+        value, known = self._bound.values(rows)
+        number = self._config.roles.sequence
+        seq = np.zeros(len(time), np.int64) if number is None else sequence_numbers(
+            rows.column(number))
+        self.live.append(time=time, seq=seq, n=n, stream=stream, part=self._parts.codes(rows),
+                         mask=mask, value=value, known=known, payload=rows)
+        return kept
+
+    def refill(self, rows: pa.RecordBatch, time: Int64, n: Int64, stream: Int64) -> None:
+        """Start again with these events only, in the order of n: after a restart or a purge."""
+        self.live.clear()
+        self._bound.forget()
+        self._parts = KeyTable("parts", self._within)
+        if len(time):
+            self.take_in(rows, time, n, stream, np.zeros(len(time), bool))
+            self.live.rebuild(len(self._parts))
+
+    # -- matches out ----------------------------------------------------------------------------
+
+    def run(self, batch: Batch) -> tuple[Matches, Int64, Rows | None]:
+        """Put the new rows into the stacks.
+
+        Returns the matches to be told, the arrival number that lets each go, and those that must
+        wait until they are final.
+        """
+        config = self._config
+        if config.select == "skip_till_any":
+            found = self._any(batch)
+            if config.emit == "eager" or not len(self._plan.gap):
+                return found, found.trigger, None
+            return self._until_final(found, batch)
+        if config.emit == "eager":
+            found = self._stepwise(batch)
+            return found, found.trigger, None
+        found, step = self._chosen(batch)
+        return found, step, None
+
+    def _any(self, batch: Batch) -> Matches:
+        config, plan, live = self._config, self._plan, self.live
+        retract = config.emit == "eager" and len(plan.gap) > 0
+        stepwise = retract or not config.sort_batches
+        stream = live["stream"][batch.first:]
+        oldest = less(batch.passed.mark[batch.kept] if stepwise else batch.told[stream],
+                      config.retention)
+        st = live.reserve(len(self._parts), batch.first)
+        s = new_scratch(plan.m, len(plan.gap), live.longest())
+        found = run_any(self._order(batch.first, stepwise), live["part"], live["mask"], oldest,
+                        batch.first, plan, self._programs, live.events(), st, s,
+                        fresh_found(plan.m), config.use_clock, retract)
+        matches = self._matches(found)
+        n, begin = live["n"], matches.begin
+        completed = (np.maximum.reduceat(n[matches.rows], begin[:-1]) if len(matches)
+                     else np.zeros(0, np.int64))
+        return Matches(matches.rows, matches.counts, matches.op,
+                       np.where(matches.op > 0, completed, n[matches.trigger]))
+
+    def _stepwise(self, batch: Batch) -> Matches:
+        plan, live = self._plan, self.live
+        st = live.reserve(len(self._parts), batch.first)
+        s = new_scratch(plan.m, len(plan.gap), live.longest())
+        found = run_stepwise(self._order(batch.first, True), live["part"], live["mask"],
+                             less(batch.passed.mark[batch.kept], self._config.retention),
+                             batch.first, plan,
+                             self._programs, live.events(), st, s, fresh_found(plan.m),
+                             self._strict)
+        matches = self._matches(found)
+        return Matches(matches.rows, matches.counts, matches.op, live["n"][matches.trigger])
+
+    def _chosen(self, batch: Batch) -> tuple[Matches, Int64]:
+        """Final, `skip_till_next` or `strict`: the first events whose matches may be decided."""
+        config, plan, live = self._config, self._plan, self.live
+        st = live.reserve(len(self._parts), batch.first)
+        build(self._order(batch.first, False), live["part"], live["mask"], plan, live.events(), st,
+              config.use_clock)
+        told, mark = batch.told, batch.mark
+        part, stream, due = live["part"], live["stream"], live["due"]
+        touched = np.zeros(len(self._parts), bool)
+        touched[part[batch.first:]] = True
+        starts = np.flatnonzero((live["mask"] & 1 == 1) & (due != FOREVER)
+                                & (touched[part] | (due < mark[stream])))
+        s = new_scratch(plan.m, len(plan.gap), live.longest())
+        found = self._matches(run_starts(starts, part, plan, self._programs, live.events(), st, s,
+                                         fresh_found(plan.m), self._strict))
+        close = closes(found, plan, live["time"], numbered=self._config.roles.sequence is not None,
+                       chosen=True)
+        over = less(mark, plan.window)[stream[starts]] > live["time"][starts]
+        due[starts] = np.where(over, FOREVER, _NOTHING)
+        whose = stream[found.trigger]
+        undecided = close >= mark[whose]
+        np.minimum.at(due, found.trigger[undecided], close[undecided])
+        tell = np.flatnonzero(~undecided & (close >= told[whose]))
+        steps = self._release(close[tell], whose[tell], batch)
+        return found.take(tell), steps
+
+    def _until_final(self, found: Matches, batch: Batch) -> tuple[Matches, Int64, Rows | None]:
+        live = self.live
+        close = closes(found, self._plan, live["time"],
+                       numbered=self._config.roles.sequence is not None, chosen=False)
+        stream = live["stream"][found.first(0)]
+        step = self._release(close, stream, batch)
+        final = step < FOREVER
+        now, later = np.flatnonzero(final), np.flatnonzero(~final)
+        waiting = None
+        if len(later):
+            rest = found.take(later)
+            n = pa.array(live["n"][rest.rows])
+            payload = pa.record_batch({
+                "events": pa.ListArray.from_arrays(pa.array(rest.begin, pa.int32()), n),
+                "counts": pa.FixedSizeListArray.from_arrays(pa.array(rest.counts.ravel()),
+                                                            self._plan.m)})
+            waiting = Rows(stream[later], close[later], rest.trigger, payload)
+        told_now, step = self._standing(found.take(now), step[now])
+        return told_now, np.maximum(step, told_now.trigger), waiting
+
+    def resume(self, waiting: Rows, batch: Batch) -> tuple[Matches, Int64]:
+        """Waiting matches that are due: those that still stand, and what lets each go."""
+        m = self._plan.m
+        events = np.array(waiting.payload.column("events").flatten())
+        counts = np.array(waiting.payload.column("counts").flatten()).reshape(-1, m)
+        matches = Matches(np.searchsorted(self.live["n"], events), counts,
+                          np.ones(len(waiting), np.int8), waiting.n)
+        return self._standing(matches, self._release(waiting.time, waiting.key, batch))
+
+    def _standing(self, matches: Matches, step: Int64) -> tuple[Matches, Int64]:
+        live = self.live
+        s = new_scratch(self._plan.m, len(self._plan.gap),
+                        int(matches.counts.sum(axis=1).max(initial=1)))
+        good = np.flatnonzero(still_holds(
+            matches.rows, matches.counts.ravel(), live["part"], self._plan, self._programs,
+            live.events(), live.pool.at, s))
+        return matches.take(good), step[good]
+
+    def _release(self, close: Int64, stream: Int64, batch: Batch) -> Int64:
+        """The arrival number at which each match was final (FOREVER: not yet).
+
+        Time that passed without an arrival counts as an arrival after all others.
+        """
+        passed, streams = batch.passed, len(batch.told)
+        starts = np.zeros(streams + 1, np.int64)
+        np.cumsum(np.bincount(passed.stream, minlength=streams), out=starts[1:])
+        order = np.argsort(passed.stream, kind="stable")
+        at = release_steps(close, stream, passed.mark, starts, order, batch.told)
+        if len(order) == 0:
+            final = batch.mark[stream] > close
+            return np.where(at < 0, NEVER, np.where(final, FOREVER - 1, FOREVER))
+        n = np.concatenate([batch.n, [FOREVER, NEVER]])
+        return n[at]
+
+    # -- helpers --------------------------------------------------------------------------------
+
+    def _order(self, first: int, stepwise: bool) -> Int64:
+        """The rows from `first` on, by partition; inside it by arrival, or by time."""
+        live = self.live
+        part = live["part"][first:]
+        if stepwise:
+            return np.argsort(part, kind="stable") + first
+        time, n = live["time"][first:], live["n"][first:]
+        if self._config.roles.sequence is not None:
+            return np.lexsort((n, live["seq"][first:], time, part)) + first
+        order, _ = order_by_key(part, time, n, len(self._parts))
+        return order + first
+
+    def _matches(self, found: Found) -> Matches:
+        """What a loop found, with the trigger's row in `trigger`."""
+        self.built += int(found.fill[BUILT])
+        if found.fill[ERROR]:
+            limit = self._config.max_matches
+            what = ("one event completes too many matches" if found.fill[ERROR] == 1 else
+                    "one event needs too many partial matches to be looked at")
+            raise DataError(what, step="match", expected=f"at most {limit} (max_matches)",
+                            hint="narrow WHERE or WITHIN, select skip_till_next, or raise "
+                                 "max_matches")
+        rows, count = int(found.fill[ROWS]), int(found.fill[MATCHES])
+        m = self._plan.m
+        return Matches(found.rows[:rows], found.counts[: count * m].reshape(-1, m),
+                       found.op[:count], found.trigger[:count])
+
+
+def less(mark: Int64, window: int) -> Int64:
+    """Watermarks less the window, without falling off the end of int64."""
+    return np.where(mark < NEVER + window, NEVER, mark - window)

@@ -1,0 +1,120 @@
+"""When each condition can be checked, for every way in which a match can be built.
+
+A match is built around the event that completes it: rightwards from it to the last component, then
+leftwards to the first.  So the order in which components are bound depends on the component of that
+event, and with it the earliest point at which a condition can be checked.
+
+Slot c (0…m−1) is for an event of component c.  Slot m + g is for building from the gap before
+component g: around a negated event, and, with g = 0, from left to right.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slackwater.pattern.program import Condition
+
+__all__ = ["Component", "Negation", "Plan", "schedule"]
+
+Int64 = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Component:
+    """A component of a pattern: its variable, the types it takes, and whether it is Kleene plus."""
+
+    variable: str
+    types: tuple[str, ...]
+    kleene: bool = False
+
+
+@dataclass(frozen=True)
+class Negation:
+    """A negated component; `gap` is the number of components before it."""
+
+    variable: str
+    types: tuple[str, ...]
+    gap: int
+
+
+class Plan(NamedTuple):
+    """A pattern as the compiled loops see it."""
+
+    m: int  # components
+    stacks: int  # a partition: components, negations, and one for every event if `strict`
+    window: int
+    kleene: NDArray[np.bool_]
+    gap: Int64  # a negation
+    free: NDArray[np.bool_]  # a negation without conditions of its own
+    negation_start: Int64  # a negation: its conditions are negation_condition[start … next start]
+    negation_condition: Int64
+    at_start: Int64  # a (slot, point): its conditions, likewise
+    at_condition: Int64
+    prune: bool  # push the window into construction (stack partition)
+    limit: int  # matches that one event may complete
+
+
+def schedule(components: tuple[Component, ...], negations: tuple[Negation, ...],
+             conditions: list[Condition], *, window: int, strict: bool, prune: bool,
+             limit: int) -> Plan:
+    """Work out the plan.
+
+    The points of a slot: a component (an element of it is placed), m (the match is complete),
+    m + 1 (an element is placed to the left of the completing event, in the same component).
+    """
+    m = len(components)
+    kleene = [c.kleene for c in components]
+    own: list[list[int]] = [[] for _ in negations]
+    for g, condition in enumerate(conditions):
+        if condition.negation is not None:
+            own[condition.negation].append(g)
+    points: list[list[int]] = []
+    for slot in range(2 * m + 1):
+        here: list[list[int]] = [[] for _ in range(m + 2)]
+        for g, condition in enumerate(conditions):
+            if condition.negation is None:
+                for point in _points(condition, slot, m):
+                    here[point].append(g)
+        points += here
+    return Plan(
+        m, m + len(negations) + strict, window, np.array(kleene, bool),
+        np.array([n.gap for n in negations], np.int64),
+        np.array([not o for o in own], bool), *_flat(own), *_flat(points), prune, limit)
+
+
+def _points(condition: Condition, slot: int, m: int) -> list[int]:
+    """The points of a slot at which a condition must be checked."""
+    real = slot < m
+    middle = slot if real else slot - m
+    order = [*range(middle, m), *range(middle - 1, -1, -1)]
+    place = {c: i for i, c in enumerate(order)}
+
+    def complete(c: int) -> int:
+        """Where in `order` the Kleene component c is known to have all its elements."""
+        if real and c == slot:
+            return place[c - 1] if c > 0 else m
+        return place[c] + 1
+
+    known = max([place[c] for c in condition.singles]
+                + [complete(c) for c in condition.aggregated], default=-1)
+    k = condition.element
+    if k is None:
+        return [order[known] if known < m else m]
+    found = []
+    if known <= place[k]:
+        found.append(k)
+    else:
+        found.append(order[known] if known < m else m)
+    if real and k == slot and known <= m - 1 - slot:
+        found.append(m + 1)
+    return found
+
+
+def _flat(lists: list[list[int]]) -> tuple[Int64, Int64]:
+    start = np.zeros(len(lists) + 1, np.int64)
+    np.cumsum([len(x) for x in lists], out=start[1:])
+    return start, np.array([g for x in lists for g in x], np.int64)

@@ -1,0 +1,59 @@
+"""The query language: text in, a kernel out.
+
+``SELECT … FROM name [RANGE …, SLIDE …, DRATIO …] WHERE … GROUP BY …`` and
+``EVENT SEQ(…) WHERE … WITHIN … RETURN …`` share one expression language, whose expressions are
+type-checked and run over Arrow columns; nothing is ever evaluated as Python.
+
+Enters: a query's text and the schema of the data.  Leaves: a kernel, or a `QueryError` that draws
+the place and gives a hint.  May import: the stages and what they may import.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pyarrow as pa
+
+from slackwater.errors import did_you_mean
+from slackwater.events import Roles
+from slackwater.kernel import Kernel
+from slackwater.query.ast import Span
+from slackwater.query.errors import QueryError
+from slackwater.query.select import SelectQuery, quality
+
+__all__ = ["QueryError", "SelectQuery", "make_query", "quality", "query_kind"]
+
+_KINDS = {"SELECT": "select", "EVENT": "event", "EXPLAIN": "event"}
+
+
+def query_kind(text: str) -> str:
+    """Tell by its first word what a query is: "select" or "event".
+
+    Examples
+    --------
+    >>> query_kind("select 1 from s"), query_kind("EVENT SEQ(A a, B b) WITHIN 1 s")
+    ('select', 'event')
+    """
+    start = re.match(r"(?:\s|--[^\n]*(?:\n|$))*", text)
+    at = start.end() if start else 0
+    word = re.match(r"\w+", text[at:])
+    first = word[0] if word else ""
+    if first.upper() not in _KINDS:
+        line, column = text.count("\n", 0, at) + 1, at - (text.rfind("\n", 0, at) + 1) + 1
+        raise QueryError("a query begins with SELECT or EVENT", text,
+                         Span(line, column, at, at + max(len(first), 1)),
+                         hint=did_you_mean(first, list(_KINDS)), mistake="first-word")
+    return _KINDS[first.upper()]
+
+
+def make_query(text: str, schema: pa.Schema, roles: Roles, **options: Any) -> Kernel:
+    """The kernel of a query over data of this schema.
+
+    The options are those of `SelectQuery`, or of `slackwater.pattern.Match`.
+    """
+    if query_kind(text) == "select":
+        return SelectQuery(text, schema, roles, **options)
+    from slackwater.query.event_query import event_query
+
+    return event_query(text, roles, **options)

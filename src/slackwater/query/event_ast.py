@@ -1,0 +1,48 @@
+"""An EVENT query as a tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from slackwater.query.ast import Expr, Node, Span
+
+__all__ = ["Alike", "EventTree", "Part", "Returned"]
+
+
+@dataclass(frozen=True)
+class Alike(Node):
+    """`[id]`: all components are equal in these columns."""
+
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One component, negated or not, as written."""
+
+    variable: str
+    types: tuple[str, ...]
+    kleene: bool
+    negated: bool
+    at: Span
+
+
+@dataclass(frozen=True)
+class Returned:
+    """One item of RETURN; `name` is None where the user gave none."""
+
+    expr: Expr
+    name: str | None
+    at: Span
+
+
+@dataclass(frozen=True)
+class EventTree:
+    """A whole query; `within` in microseconds."""
+
+    text: str
+    parts: tuple[Part, ...]
+    where: Expr | None
+    within: int
+    returns: tuple[Returned, ...]
+    explain: bool

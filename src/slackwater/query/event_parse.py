@@ -1,0 +1,130 @@
+"""EVENT queries: text to tree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lark import Token
+
+from slackwater.durations import micros
+from slackwater.query.ast import Expr, Span
+from slackwater.query.event_ast import Alike, EventTree, Part, Returned
+from slackwater.query.mistakes import EXPRESSION_MISTAKES, Mistake
+from slackwater.query.parse import Builder, parse_tree, plain
+
+__all__ = ["parse_event"]
+
+EVENT_MISTAKES = (
+    Mistake("empty-seq", "SEQ needs at least one component", "SEQ(SHELF s, EXIT e)",
+            ("EVENT SEQ()",), token="RPAR"),
+    Mistake("no-pattern", "EVENT needs a pattern", "EVENT SEQ(SHELF s, EXIT e) WITHIN 1 hour",
+            ("EVENT", "EVENT WHERE a.x = 1", "EVENT WITHIN 1 hour")),
+    Mistake("negation", "a negation is written !(TYPE variable)", "!(CHECKOUT c)",
+            ("EVENT SEQ(A a, !(), B b)", "EVENT SEQ(A a, !, B b)", "EVENT SEQ(A a, !(!(B b)))")),
+    Mistake("kleene-brackets", "the brackets of a Kleene variable are empty where it is named",
+            "B+ b[]", ("EVENT SEQ(A a, B+ b[i])", "EVENT SEQ(A a, B+ b[1])")),
+    Mistake("within-without-unit", "WITHIN needs a duration", "WITHIN 30 seconds",
+            ("EVENT SEQ(A a) WITHIN", "EVENT SEQ(A a) WITHIN x")),
+    Mistake("clause-order", "the clauses come in the order WHERE, WITHIN, RETURN", None,
+            ("EVENT SEQ(A a) WITHIN 1 hour WHERE a.x = 1",
+             "EVENT SEQ(A a) RETURN a.x WITHIN 1 hour",
+             "EVENT SEQ(A a) RETURN a.x WHERE a.x = 1")),
+    *EXPRESSION_MISTAKES,
+)
+
+
+def parse_event(text: str) -> EventTree:
+    """Read an EVENT query.
+
+    Examples
+    --------
+    >>> tree = parse_event("EVENT SEQ(A a, !(B b), ANY(C, D)+ c[]) WITHIN 5 s RETURN a.x AS x")
+    >>> [(p.variable, p.types, p.kleene, p.negated) for p in tree.parts]
+    [('a', ('A',), False, False), ('b', ('B',), False, True), ('c', ('C', 'D'), True, False)]
+    >>> tree.within, tree.returns[0].name
+    (5000000, 'x')
+    """
+    tree = parse_tree(text, "event", "event", EVENT_MISTAKES)
+    found: EventTree = _EventBuilder(text).build_expression(tree)
+    return found
+
+
+class _EventBuilder(Builder):
+    """Makes the nodes that an EVENT query has beyond expressions."""
+
+    def event(self, at: Span, explain: Token | None, *rest: Any) -> EventTree:
+        """The whole query."""
+        *parts, where, within, returns = rest
+        if within is None:
+            end = Span(at.line, at.column, at.start, min(at.start + 5, at.end))
+            raise self.fail("a pattern needs a window, or its events could never be forgotten", end,
+                            hint="add WITHIN 1 hour", mistake="no-window")
+        return EventTree(self.text, self._named(parts), where, within, returns or (),
+                         explain is not None)
+
+    def _named(self, parts: list[Part]) -> tuple[Part, ...]:
+        """Give variables to parts that have none, and see that each is there once."""
+        named: dict[str, Part] = {}
+        for i, part in enumerate(parts):
+            name = part.variable
+            if not name:
+                name = part.types[0].lower()
+                if name in named or any(p.variable == name for p in parts):
+                    name = f"{name}{i + 1}"
+            if name in named:
+                raise self.fail(f"the variable {name!r} is used twice", part.at,
+                                hint="give each component a variable of its own",
+                                mistake="variable-twice")
+            named[name] = Part(name, part.types, part.kleene, part.negated, part.at)
+        return tuple(named.values())
+
+    def component(self, at: Span, types: tuple[str, ...], plus: Token | None,
+                  variable: tuple[str, bool] | None) -> Part:
+        """`A a`, `B+ b[]`, `ANY(A, B) x`."""
+        name, brackets = variable or ("", plus is not None)
+        if brackets != (plus is not None):
+            raise self.fail("brackets and plus belong together", at, hint="B+ b[]",
+                            mistake="kleene-brackets") if brackets else self.fail(
+                "a Kleene variable is written with brackets", at, hint=f"{types[0]}+ {name}[]",
+                mistake="kleene-brackets")
+        return Part(name, types, plus is not None, False, at)
+
+    def negation(self, at: Span, types: tuple[str, ...],
+                 variable: tuple[str, bool] | None) -> Part:
+        """`!(C c)`."""
+        name, brackets = variable or ("", False)
+        if brackets:
+            raise self.fail("a negated component stands for one event, not for many", at,
+                            hint=f"!({types[0]} {name})", mistake="negated-kleene")
+        return Part(name, types, False, True, at)
+
+    def types(self, at: Span, *names: Token) -> tuple[str, ...]:
+        """One type, or the alternatives of ANY."""
+        return tuple(t[1:-1].replace("''", "'") if t.startswith("'") else plain(t) for t in names)
+
+    def variable(self, at: Span, name: Token, brackets: Token | None) -> tuple[str, bool]:
+        """A variable's name, and whether brackets follow it."""
+        return str(name), brackets is not None
+
+    def alike(self, at: Span, *names: Token) -> Alike:
+        """`[id]`."""
+        return Alike(tuple(str(n) for n in names), at=at)
+
+    def where(self, at: Span, expr: Expr) -> Expr:
+        """WHERE."""
+        return expr
+
+    def within(self, at: Span, duration: Token) -> int:
+        """WITHIN."""
+        if duration.type.rpartition("__")[2] == "NUMBER":
+            raise self.fail("WITHIN needs a unit of time", self.span(duration),
+                            hint=f"WITHIN {duration} seconds", mistake="within-without-unit")
+        return micros(str(duration))
+
+    def returns(self, at: Span, *items: Returned) -> tuple[Returned, ...]:
+        """RETURN."""
+        return items
+
+    def returned(self, at: Span, expr: Expr, name: Token | None) -> Returned:
+        """One item of RETURN."""
+        return Returned(expr, None if name is None else plain(name), at)

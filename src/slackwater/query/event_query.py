@@ -1,0 +1,215 @@
+"""EVENT queries as patterns that the matcher can run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from slackwater.errors import ConfigError
+from slackwater.events import Roles
+from slackwater.pattern.match import Match
+from slackwater.pattern.pattern import Matched
+from slackwater.pattern.schedule import Component, Negation
+from slackwater.query.ast import Binary, Expr, Name
+from slackwater.query.errors import QueryError
+from slackwater.query.event_code import Coder, bits
+from slackwater.query.event_parse import parse_event
+from slackwater.query.event_plan import EventPlan, accesses, make_plan
+from slackwater.query.event_return import Returns
+from slackwater.query.expression import Compiled, compile, schema_lookup
+from slackwater.state import KeyTable
+
+__all__ = ["EventPattern", "event_pattern", "event_query"]
+
+Int64 = NDArray[np.int64]
+
+
+def event_pattern(text: str) -> EventPattern:
+    """The pattern of an ``EVENT …`` text, or a `QueryError` that draws the place of a mistake."""
+    return EventPattern(text)
+
+
+def event_query(text: str, roles: Roles, **options: Any) -> Match:
+    """The matcher of an ``EVENT …`` text; the options are those of `slackwater.pattern.Match`."""
+    return Match(event_pattern(text), roles, **options)
+
+
+@dataclass(frozen=True)
+class EventPattern:
+    """An EVENT query, parsed and planned.
+
+    Examples
+    --------
+    >>> pattern = EventPattern("EVENT SEQ(A a, !(B b), C c) WHERE [id] WITHIN 10 s")
+    >>> pattern.partition, [c.variable for c in pattern.components], pattern.negations[0].gap
+    (('id',), ['a', 'c'], 1)
+    """
+
+    text: str
+    plan: EventPlan = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "plan", make_plan(parse_event(self.text)))
+        if len(self.components) + len(self.negations) > 60:
+            raise ConfigError("the pattern has too many components", step="query",
+                              expected="at most 60", got=len(self.plan.tree.parts))
+
+    @property
+    def components(self) -> tuple[Component, ...]:
+        """What must occur, in order."""
+        return tuple(Component(p.variable, p.types, p.kleene)
+                     for p in self.plan.tree.parts if not p.negated)
+
+    @property
+    def negations(self) -> tuple[Negation, ...]:
+        """What must not occur."""
+        found, gap = [], 0
+        for part in self.plan.tree.parts:
+            if part.negated:
+                found.append(Negation(part.variable, part.types, gap))
+            else:
+                gap += 1
+        return tuple(found)
+
+    @property
+    def window(self) -> int:
+        """WITHIN, in microseconds."""
+        return self.plan.tree.within
+
+    @property
+    def partition(self) -> tuple[str, ...]:
+        """The columns in which WHERE makes all variables equal.
+
+        Once bound to a schema (`Bound.partition`), without those that hold reals.
+        """
+        return self.plan.partition
+
+    def bound_later(self) -> list[tuple[Expr, set[str]]]:
+        """The conditions inside a match, each with its variables."""
+        return [(e, {v for v, _, _ in accesses(e)}) for e in self.plan.within_match]
+
+    def bind(self, schema: pa.Schema, roles: Roles) -> BoundEvent:
+        """Check it against the data's columns."""
+        return BoundEvent(self, schema, roles)
+
+
+class BoundEvent:
+    """An EVENT query over given columns; see `slackwater.pattern.pattern.Bound`."""
+
+    def __init__(self, pattern: EventPattern, schema: pa.Schema, roles: Roles) -> None:
+        self._pattern, self._schema, self._roles = pattern, schema, roles
+        plan, text = pattern.plan, pattern.text
+        lookup = schema_lookup(schema, text)
+        # `s.time` and `s.type` mean the columns with these roles, if no column has that name
+        self._alias = {role: column for role, column in (("time", roles.time), ("type", roles.type))
+                       if column is not None and role not in schema.names}
+
+        def schema_of(name: Name) -> pa.DataType:
+            return lookup(Name(name.qualifier, self._alias.get(name.name, name.name), name.index,
+                               at=name.at))
+
+        variables: list[Component | Negation] = [*pattern.components, *pattern.negations]
+        self._types = [v.types for v in variables]
+        self._scan: list[list[Compiled]] = [
+            [compile(e, schema_of, text) for e in plan.scan.get(v.variable, [])] for v in variables]
+        keys, loose_keys = self._split_keys(schema_of)
+        self.partition = tuple(self._alias.get(c, c) for c in keys)
+        self._texts = KeyTable("texts", ["text"])
+        self._constants: list[str] = []
+        coder = Coder(text, {v.variable: i for i, v in enumerate(variables)},
+                      {c.variable for c in pattern.components if c.kleene},
+                      len(pattern.components), schema_of, self._constant)
+        loose = [e for v in pattern.negations for e in plan.against[v.variable]]
+        self.conditions = [coder.condition(e)
+                           for e in [*plan.within_match, *loose, *loose_keys]]
+        self._lanes = coder.lanes
+        self.lanes = len(coder.lanes)
+        self._returns = Returns(pattern.components, plan.tree, schema_of, self._alias)
+        self.fields = self._returns.fields
+
+    def _split_keys(self, schema_of: Callable[[Name], pa.DataType]) -> tuple[list[str], list[Expr]]:
+        """Partition columns, and equalities for those that are reals: −0.0 is 0.0, NaN is nothing.
+
+        Such equalities are not about the text of a value, so no partition can be made of them.
+        """
+        keys: list[str] = []
+        equal: list[Expr] = []
+        parts = self._pattern.plan.tree.parts
+        for column in self._pattern.plan.partition:
+            if not pa.types.is_floating(schema_of(Name(None, column, at=parts[0].at))):
+                keys.append(column)
+                continue
+            head, *rest = sorted(parts, key=lambda p: (p.negated, p.kleene))
+            for part in rest:
+                if head.kleene and part.kleene:
+                    raise QueryError(f"{column!r} holds reals, which cannot be compared between "
+                                     "the elements of two Kleene variables", self._pattern.text,
+                                     part.at, hint="use a whole number or a text as the key")
+                equal.append(Binary("=", Name(head.variable, column, at=head.at),
+                                    Name(part.variable, column, at=part.at), at=part.at))
+            if head.kleene:
+                equal.append(Binary("=", Name(head.variable, column, "i", at=head.at),
+                                    Name(head.variable, column, "i-1", at=head.at), at=head.at))
+        return keys, equal
+
+    def scan(self, batch: pa.RecordBatch) -> Int64:
+        """Which components and negations each row may take part in, as bits."""
+        assert self._roles.type is not None
+        column = batch.column(self._roles.type)
+        if not pa.types.is_dictionary(column.type):
+            column = column.dictionary_encode()
+        names = column.dictionary.cast(pa.string()).to_pylist()
+        kinds = np.array([sum(1 << i for i, types in enumerate(self._types) if name in types)
+                          for name in [*names, None]], np.int64)
+        codes = column.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+        mask: Int64 = kinds[codes]
+        for i, tests in enumerate(self._scan):
+            if not tests:
+                continue
+            rows = np.flatnonzero(mask >> i & 1)
+            some = batch if len(rows) == batch.num_rows else batch.take(pa.array(rows))
+            good = np.ones(len(rows), bool)
+            for test in tests:
+                found = test.evaluate(partial(self._read, some), len(rows))
+                good &= pc.fill_null(found.cast(pa.bool_()), False).to_numpy(zero_copy_only=False)
+            mask[rows[~good]] &= ~(1 << i)
+        return mask
+
+    def values(self, batch: pa.RecordBatch) -> tuple[Int64, NDArray[np.bool_]]:
+        """The lanes' values, and which are not NULL."""
+        value = np.empty((self.lanes, batch.num_rows), np.int64)
+        known = np.empty((self.lanes, batch.num_rows), bool)
+        for i, lane in enumerate(self._lanes):
+            array = lane.compiled.evaluate(partial(self._read, batch), batch.num_rows)
+            known[i] = array.is_valid().to_numpy(zero_copy_only=False)
+            if pa.types.is_string(array.type):
+                value[i] = self._texts.codes(pa.record_batch({"text": array}))
+            else:
+                value[i] = bits(array)
+        return value, known
+
+    def forget(self) -> None:
+        """Forget the texts of events that are gone; those of the query keep their codes."""
+        self._texts = KeyTable("texts", ["text"])
+        if self._constants:
+            self._texts.codes(pa.record_batch({"text": self._constants}))
+
+    def results(self, matched: Matched) -> list[pa.Array]:
+        """What RETURN asks for."""
+        return self._returns.evaluate(matched)
+
+    def _constant(self, text: str) -> int:
+        if text not in self._constants:
+            self._constants.append(text)
+            self._texts.codes(pa.record_batch({"text": [text]}))
+        return self._constants.index(text)
+
+    def _read(self, batch: pa.RecordBatch, name: Name) -> pa.Array:
+        return batch.column(self._alias.get(name.name, name.name))

@@ -1,0 +1,71 @@
+"""Batch DataFrames through the same kernels: everything is there, so nothing need be kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from slackwater.spark.carried import Carried, row_column, statuses
+from slackwater.spark.packing import cast_to, with_status
+from slackwater.state.hold import batch_of, ipc_batch
+
+__all__ = ["one_input", "two_inputs"]
+
+_POSITION = "_position"
+
+Batches = Iterator[pa.RecordBatch]
+
+
+def one_input(df: DataFrame, what: Carried, schema: pa.Schema, output: pa.Schema) -> DataFrame:
+    """Spark sorts each partition by arrival; the kernel runs through it once."""
+    given = what.inputs[0]
+    # ties of one arrival go by input position; the sort alone would not keep it
+    placed = df.withColumn(_POSITION, F.monotonically_increasing_id())
+    spread = (placed.repartition(*[F.col(c) for c in given.shard_by]) if given.shard_by
+              else placed.coalesce(1))
+    ordered = spread.sortWithinPartitions(given.arrival, _POSITION).drop(_POSITION)
+    return ordered.mapInArrow(_run_through(what, schema, output), from_arrow_schema(output))
+
+
+def _run_through(what: Carried, schema: pa.Schema,
+                 output: pa.Schema) -> Callable[[Batches], Batches]:
+    def run(batches: Batches) -> Batches:
+        logic = what.kernel.start()
+        for batch in batches:
+            for status, rows in statuses(what.push(logic, 0, cast_to(batch, schema))):
+                yield from with_status(rows, status, row_column(what, 0), output)
+        for status, rows in statuses(logic.finish()):
+            yield from with_status(rows, status, row_column(what, 0), output)
+
+    return run
+
+
+def two_inputs(packed: DataFrame, what: Carried, output: pa.Schema, shards: int) -> DataFrame:
+    """Each shard's two sides, from their blobs, through one kernel."""
+    return packed.repartition(shards, "shard").mapInArrow(_run_shards(what, output),
+                                                          from_arrow_schema(output))
+
+
+def _run_shards(what: Carried, output: pa.Schema) -> Callable[[Batches], Batches]:
+    def run(batches: Batches) -> Batches:
+        blobs: dict[int, list[tuple[int, int, int, pa.RecordBatch]]] = {}
+        for packed in batches:
+            for row in packed.to_pylist():
+                blobs.setdefault(row["shard"], []).append(
+                    (row["input"], row["part"], row["chunk"], ipc_batch(row["blob"])))
+        for shard in sorted(blobs):
+            logic = what.kernel.start()
+            parts = sorted(blobs.pop(shard), key=lambda b: b[:3])
+            for at in range(len(what.inputs)):
+                mine = [batch for i, _, _, batch in parts if i == at]
+                if mine:
+                    for status, rows in statuses(what.push(logic, at, batch_of(mine))):
+                        yield from with_status(rows, status, row_column(what, at), output)
+            for status, rows in statuses(logic.finish()):
+                yield from with_status(rows, status, row_column(what, 0), output)
+
+    return run

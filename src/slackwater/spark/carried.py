@@ -1,0 +1,120 @@
+"""What the runner has to know about a kernel to carry it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from slackwater.events import RESERVED, event_times
+from slackwater.kernel import Out
+from slackwater.spark.packing import ROW, canonical_schema
+
+__all__ = ["Carried", "Input", "in_arrival_order", "output_schema", "statuses"]
+
+Spread = Callable[[pa.RecordBatch], tuple[pa.RecordBatch, Any]]
+
+
+@dataclass(frozen=True)
+class Input:
+    """One input of a kernel.
+
+    Parameters
+    ----------
+    arrival, unit
+        The arrival column and the unit of integer times: rows enter the kernel in its order. None:
+        in the order in which they are given.
+    shard_by
+        Columns that keep a key's rows together; empty: all rows in one shard.
+    side
+        What ``push`` is told of where the rows come from; None for kernels with one input.
+    spread
+        Instead of `shard_by`: gives a batch's rows, some of them perhaps several times, and the
+        number of the place that each must go to.
+    """
+
+    arrival: str | None
+    unit: str | None
+    shard_by: tuple[str, ...] = ()
+    side: str | None = None
+    spread: Spread | None = None
+
+
+@dataclass(frozen=True)
+class Carried:
+    """A kernel and how it is fed.
+
+    Parameters
+    ----------
+    kernel
+        The configuration.
+    inputs
+        One, or the two sides.
+    quiet
+        Real time in microseconds after which a silent key's held rows leave; None: never.
+    step
+        The operator's name in messages.
+    """
+
+    kernel: Any
+    inputs: tuple[Input, ...]
+    quiet: int | None
+    step: str
+
+    def push(self, logic: Any, at: int, batch: pa.RecordBatch) -> Out:
+        """Hand rows of the input with number `at` to a logic, in arrival order."""
+        given = self.inputs[at]
+        if given.arrival is not None:
+            batch = in_arrival_order(batch, given.arrival, given.unit)
+        out: Out = logic.push(batch) if given.side is None else logic.push(batch, given.side)
+        return out
+
+
+def output_schema(what: Carried, schemas: list[pa.Schema]) -> pa.Schema:
+    """The columns of all of a kernel's rows, told by a run over no rows.
+
+    The columns of its results, then ``_status``, ``_reason`` and ``_released``.  Where results are
+    not input rows (aggregates, matches, pairs), late and quarantined rows come whole in ``_row``
+    (with two inputs ``_left_row`` and ``_right_row``).
+    """
+    logic = what.kernel.start()
+    outs = [what.push(logic, at, pa.RecordBatch.from_pylist([], schema))
+            for at, schema in enumerate(schemas)]
+    results = _plain(outs[-1].ready.schema)
+    added = [pa.field("_status", pa.string()), pa.field("_reason", pa.string()),
+             pa.field("_released", pa.timestamp("us", "UTC"))]
+    for at, out in enumerate(outs):
+        rows = _plain(out.late.schema)
+        if results != rows:
+            added.append(pa.field(row_column(what, at), pa.struct(list(rows))))
+    return canonical_schema(pa.schema([*results, *added]))
+
+
+def row_column(what: Carried, at: int) -> str:
+    """The column in which late rows of an input come whole."""
+    side = what.inputs[at].side
+    return ROW if side is None else f"_{side}{ROW}"
+
+
+def _plain(schema: pa.Schema) -> pa.Schema:
+    return pa.schema([field for field in schema if field.name not in RESERVED])
+
+
+def statuses(out: Out) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """The batches of an Out that have rows, with their status."""
+    for status in ("ready", "late", "quarantined"):
+        batch = getattr(out, status)
+        if batch.num_rows:
+            yield status, batch
+
+
+def in_arrival_order(batch: pa.RecordBatch, arrival: str, unit: str | None) -> pa.RecordBatch:
+    """Rows sorted by arrival; ties stay in input order, unreadable arrivals come first."""
+    stamps, readable = event_times(batch.column(arrival), unit=unit, name=arrival)
+    stamps = np.where(readable, stamps, np.iinfo(np.int64).min)
+    if (stamps[1:] >= stamps[:-1]).all():
+        return batch
+    return batch.take(pa.array(np.argsort(stamps, kind="stable")))

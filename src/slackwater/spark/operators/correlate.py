@@ -1,0 +1,117 @@
+"""Correlate two streams of intervals on Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyspark.sql import DataFrame
+
+from slackwater.correlate import Correlate, bucketed
+from slackwater.correlate.buckets import BUCKET, OWNER, widths
+from slackwater.correlate.rows import split_by
+from slackwater.durations import Duration
+from slackwater.events import Roles
+from slackwater.spark.carried import Carried, Input
+from slackwater.spark.operators.arrival import with_arrival
+from slackwater.spark.runner import carry
+
+__all__ = ["correlate"]
+
+_COPIES = 4  # a bucket is so many times as wide as a right row's reach: about 1/4 copy a row more
+_LEAST = 1_000_000
+
+
+def correlate(
+    left: DataFrame,
+    right: DataFrame,
+    *,
+    within: Duration | None = None,
+    deadline: Duration | None = None,
+    delay: Duration | None = None,
+    confidence: float = 0.8,
+    by: str | Sequence[str | tuple[str, str]] = (),
+    time_min: str = "time_min",
+    time_max: str = "time_max",
+    arrival: str | None = None,
+    unit: str | None = None,
+    distribution: Any = "uniform",
+    max_delay: Duration | tuple[Duration, Duration] = "10s",
+    shortest: Duration = 0,
+    longest: Duration = "1 minute",
+    horizon: Duration | None = None,
+    probability: bool = False,
+    shards: int | None = None,
+) -> DataFrame:
+    """Pair the rows of two DataFrames whose times, each an interval, satisfy a timing condition.
+
+    Both streaming, or both batch.  Each pair is a row with the columns of both sides (names that
+    clash get ``_left`` and ``_right``) and ``probability``; its ``_status`` is "ready".  Late and
+    quarantined rows come whole in ``_left_row`` or ``_right_row``, with the reason.
+
+    Parameters
+    ----------
+    left, right
+        The two sides.
+    within, deadline, delay
+        The condition, one of the three: |left − right| ≤ d, left + d ≥ right, left + d ≤ right.
+    confidence
+        The probability with which it must hold.
+    by
+        Columns that must be equal: names, or (left name, right name). Without any, the work is
+        spread over the cluster by overlapping buckets of time, and each pair is found once.
+    time_min, time_max, arrival, unit
+        Columns of both sides: earliest and latest time, time of receipt (see `reorder`).
+    distribution
+        How the time is distributed over the interval, for both sides or (left, right).
+    max_delay
+        How long after its latest time a row may arrive, for both sides or (left, right).
+    shortest, longest
+        The lengths that an interval may have.
+    horizon
+        Needed for deadline and delay: rows further apart do not pair.
+    probability
+        Compute it for every pair; else it is null where the bounds decided without it.
+    shards
+        As for `reorder`.
+    """
+    if left.isStreaming or arrival is not None:
+        left, stamp = with_arrival(left, arrival, step="correlate")
+        right, _ = with_arrival(right, arrival, step="correlate")
+    else:
+        stamp = None  # in a batch without arrivals nothing is late
+    roles = Roles(time_max, stamp, time_min=time_min, time_max=time_max, unit=unit)
+    for df in (left, right):
+        roles.check(df.columns, step="correlate")
+    config = Correlate(
+        within, deadline, delay, confidence, (by,) if isinstance(by, str) else tuple(by), roles,
+        distribution, max_delay if stamp is not None else "100000 days", shortest, longest, horizon,
+        probability=probability)
+    if config.by:
+        keys = split_by(config.by)
+        inputs = tuple(Input(stamp, unit, tuple(keys[i]), side)
+                       for i, side in enumerate(("left", "right")))
+        return carry((left, right), Carried(config, inputs, None, "correlate"), shards=shards)
+    width = max(_COPIES * sum(widths(config)), _LEAST)
+    inputs = tuple(Input(stamp, unit, (), side, _Buckets(config, side, width))
+                   for side in ("left", "right"))
+    kernel = replace(config, by=(BUCKET,), owner=OWNER)
+    pairs = carry((left, right), Carried(kernel, inputs, None, "correlate"), shards=shards)
+    return pairs.drop(BUCKET, f"{BUCKET}_left", f"{BUCKET}_right")
+
+
+@dataclass(frozen=True)
+class _Buckets:
+    """Sends copies of rows to the buckets of time where their partners may be."""
+
+    config: Correlate
+    side: str
+    width: int
+
+    def __call__(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, NDArray[np.integer]]:
+        rows = bucketed(batch, self.side, self.config, self.width)
+        return rows, rows.column(BUCKET).to_numpy()

@@ -1,0 +1,77 @@
+"""Sequence patterns on Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+
+from slackwater.durations import Duration, micros
+from slackwater.events import Roles
+from slackwater.query.event_query import event_query
+from slackwater.reorder import Policy
+from slackwater.spark.carried import Carried, Input
+from slackwater.spark.operators.arrival import with_arrival
+from slackwater.spark.runner import arrow_schema, carry
+
+__all__ = ["match"]
+
+
+def match(
+    df: DataFrame,
+    pattern: str,
+    *,
+    time: str = "time",
+    type: str = "type",
+    arrival: str | None = None,
+    source: str | None = None,
+    sequence: str | None = None,
+    by: str | Sequence[str] = (),
+    slack: Duration | Policy = "0s",
+    emit: str = "final",
+    select: str = "skip_till_any",
+    max_matches: int = 1_000_000,
+    unit: str | None = None,
+    max_future_skew: Duration = "5 minutes",
+    quiet: Duration | None = "10s",
+    shards: int | None = None,
+) -> DataFrame:
+    """Find sequence patterns in a streaming or batch DataFrame, in any order of arrival.
+
+    Each match is a row: ``match_id``, ``op`` ("+", or "-" for a retraction under
+    ``emit="eager"``), ``events`` (a struct a variable), what RETURN asks for; ``_status`` is
+    "ready".  Late and quarantined input rows come too, whole, in ``_row``, with the reason.
+
+    Parameters
+    ----------
+    df
+        Events.
+    pattern
+        ``EVENT SEQ(…) WHERE … WITHIN … RETURN …``.
+    time, type, arrival, source, sequence, unit
+        Which columns are what (see `reorder`).
+    by
+        Key columns, beside those that the pattern's WHERE equates.
+    slack
+        How far back in time an event may come: a duration, or a policy that estimates it.
+    emit
+        "final": a match comes once, when nothing can undo it. "eager": at once, and a retraction
+        with the same id if a late event undoes it.
+    select
+        "skip_till_any", "skip_till_next" or "strict".
+    max_matches
+        More matches than this at once, and the query fails instead of filling the memory.
+    max_future_skew, quiet, shards
+        As for `reorder`.
+    """
+    by = (by,) if isinstance(by, str) else tuple(by)
+    df, arrival = with_arrival(df, arrival, step="match")
+    roles = Roles(time, arrival, source, sequence, type, key=by, unit=unit)
+    roles.check(df.columns, step="match")
+    kernel = event_query(pattern, roles, slack=slack, emit=emit, select=select,
+                         max_matches=max_matches, max_future_skew=max_future_skew)
+    equated = kernel.pattern.bind(arrow_schema(df), roles).partition
+    shard_by = (*by, *(column for column in equated if column not in by))
+    pause = None if quiet is None else micros(quiet, name="quiet")
+    what = Carried(kernel, (Input(arrival, unit, shard_by),), pause, "match")
+    return carry(df, what, shards=shards)

@@ -1,0 +1,82 @@
+"""Queries on Spark: SELECT over windows, EVENT for patterns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame, SparkSession
+
+from slackwater.durations import Duration, micros
+from slackwater.errors import ConfigError
+from slackwater.events import Roles
+from slackwater.query import SelectQuery, query_kind
+from slackwater.query.select_parse import parse_select
+from slackwater.reorder import Policy
+from slackwater.spark.carried import Carried, Input
+from slackwater.spark.operators.arrival import with_arrival
+from slackwater.spark.operators.match import match
+from slackwater.spark.runner import arrow_schema, carry
+
+__all__ = ["query"]
+
+
+def query(
+    data: DataFrame | SparkSession,
+    text: str,
+    *,
+    time: str = "time",
+    arrival: str | None = None,
+    source: str | None = None,
+    sequence: str | None = None,
+    type: str | None = None,
+    by: str | Sequence[str] = (),
+    slack: Duration | None = None,
+    policy: Policy | str | None = None,
+    unit: str | None = None,
+    emit: str = "final",
+    quiet: Duration | None = "10s",
+    shards: int | None = None,
+) -> DataFrame:
+    """Run a query of Slackwater's language over a streaming or batch DataFrame.
+
+    Results come with ``_status`` "ready"; the input rows that took no part because they were late
+    or had no usable time come too, whole, in the column ``_row``, with the reason.  `ready` keeps
+    the results alone.
+
+    Parameters
+    ----------
+    data
+        A DataFrame; or a session, whose table or view the query's FROM names.
+    text
+        ``SELECT … FROM name [RANGE …, SLIDE …, DRATIO …] WHERE … GROUP BY …`` or
+        ``EVENT SEQ(…) WHERE … WITHIN … RETURN …``.
+    time, arrival, source, sequence, type, unit
+        Which columns are what (see `reorder`); `type` for EVENT queries.
+    by
+        Key columns, of an EVENT query beside those that its WHERE equates.
+    slack, policy
+        How long to wait for late rows, where the query has no DRATIO: a duration, or a policy.
+    emit
+        For EVENT queries: "final", or "eager" with retractions.
+    quiet, shards
+        As for `reorder`.
+    """
+    kind = query_kind(text)
+    if kind == "event":
+        if not isinstance(data, DataFrame):
+            raise ConfigError("an EVENT query has no FROM", step="query",
+                              expected="a DataFrame instead of the session")
+        waits = policy if slack is None else slack
+        return match(data, text, time=time, arrival=arrival, sequence=sequence, source=source,
+                     type=type or "type", by=by, slack="0s" if waits is None else waits, emit=emit,
+                     unit=unit, quiet=quiet, shards=shards)
+    df = data if isinstance(data, DataFrame) else data.table(parse_select(text).source)
+    df, arrival = with_arrival(df, arrival, step="query")
+    by = (by,) if isinstance(by, str) else tuple(by)
+    roles = Roles(time, arrival, source, sequence, key=by, unit=unit)
+    kernel = SelectQuery(text, arrow_schema(df), roles, slack, policy)
+    order = kernel.chain.reorder
+    shard_by = order.roles.key if order.scope is None else order.scope
+    pause = None if quiet is None else micros(quiet, name="quiet")
+    what = Carried(kernel, (Input(arrival, unit, shard_by),), pause, "query")
+    return carry(df, what, shards=shards)

@@ -1,0 +1,175 @@
+"""Exact quantiles of a sliding set: a search tree with sizes (a treap) over an arena's entries.
+
+Logarithmic to insert, to remove and to look up, for any number of quantiles at once.  The tree is
+derived from the values: it is not part of a snapshot, and its shape has no influence on results.
+
+References
+----------
+Aragon, Seidel: Randomized Search Trees. FOCS 1989.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+__all__ = ["Tree", "insert", "quantile", "remove"]
+
+
+class Tree(NamedTuple):
+    """For each entry of the arena: its children and the size of the subtree below it."""
+
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
+    size: NDArray[np.int64]
+
+
+@njit(cache=True)
+def _rank(slot: int) -> np.uint64:
+    """A fixed random-looking priority (splitmix64 of the slot)."""
+    z = np.uint64(slot) + np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+@njit(cache=True)
+def _before(value: NDArray[Any], a: int, b: int) -> bool:
+    return value[a] < value[b] or (value[a] == value[b] and a < b)
+
+
+@njit(cache=True)
+def _size(tree: Tree, node: int) -> int:
+    return tree.size[node] if node >= 0 else 0
+
+
+@njit(cache=True)
+def _update(tree: Tree, node: int) -> None:
+    tree.size[node] = 1 + _size(tree, tree.left[node]) + _size(tree, tree.right[node])
+
+
+@njit(cache=True)
+def _split(tree: Tree, value: NDArray[Any], node: int, slot: int) -> None:
+    """Hang what is below `node` under `slot`: smaller values left, greater right."""
+    path = np.empty(256, np.int64)
+    depth = 0
+    low, high = slot, slot  # where the next smaller and greater subtree is hung
+    while node >= 0:
+        path[depth] = node
+        depth += 1
+        if _before(value, node, slot):
+            if low == slot:
+                tree.left[slot] = node
+            else:
+                tree.right[low] = node
+            low, node = node, tree.right[node]
+        else:
+            if high == slot:
+                tree.right[slot] = node
+            else:
+                tree.left[high] = node
+            high, node = node, tree.left[node]
+    if low == slot:
+        tree.left[slot] = -1
+    else:
+        tree.right[low] = -1
+    if high == slot:
+        tree.right[slot] = -1
+    else:
+        tree.left[high] = -1
+    for i in range(depth - 1, -1, -1):
+        _update(tree, path[i])
+    _update(tree, slot)
+
+
+@njit(cache=True)
+def insert(tree: Tree, value: NDArray[Any], root: int, slot: int) -> int:
+    """Put an entry into the tree; returns the root."""
+    rank = _rank(slot)
+    parent, node = -1, root
+    went_left = False
+    while node >= 0 and _rank(node) >= rank:
+        tree.size[node] += 1
+        parent, went_left = node, _before(value, slot, node)
+        node = tree.left[node] if went_left else tree.right[node]
+    _split(tree, value, node, slot)
+    if parent < 0:
+        return slot
+    if went_left:
+        tree.left[parent] = slot
+    else:
+        tree.right[parent] = slot
+    return root
+
+
+@njit(cache=True)
+def remove(tree: Tree, value: NDArray[Any], root: int, slot: int) -> int:
+    """Take an entry out of the tree; returns the root."""
+    parent, node = -1, root
+    went_left = False
+    while node != slot:
+        tree.size[node] -= 1
+        parent, went_left = node, _before(value, slot, node)
+        node = tree.left[node] if went_left else tree.right[node]
+    # merge the two subtrees from the top down; sizes grow by what is merged in from the other side
+    a, b = tree.left[slot], tree.right[slot]
+    top, hook, hook_left = -1, -1, False
+    while a >= 0 or b >= 0:
+        if b < 0 or (a >= 0 and _rank(a) >= _rank(b)):
+            node = a
+            tree.size[a] += _size(tree, b)
+            a, left = tree.right[a], False
+        else:
+            node = b
+            tree.size[b] += _size(tree, a)
+            b, left = tree.left[b], True
+        if hook < 0:
+            top = node
+        elif hook_left:
+            tree.left[hook] = node
+        else:
+            tree.right[hook] = node
+        hook, hook_left = node, left
+        if a < 0 or b < 0:
+            rest = b if a < 0 else a
+            if left:
+                tree.left[node] = rest
+            else:
+                tree.right[node] = rest
+            break
+    if parent < 0:
+        return top
+    if went_left:
+        tree.left[parent] = top
+    else:
+        tree.right[parent] = top
+    return root
+
+
+@njit(cache=True)
+def _at(tree: Tree, root: int, k: int) -> int:
+    node = root
+    while True:
+        below = _size(tree, tree.left[node])
+        if k < below:
+            node = tree.left[node]
+        elif k == below:
+            return node
+        else:
+            k -= below + 1
+            node = tree.right[node]
+
+
+@njit(cache=True)
+def quantile(tree: Tree, value: NDArray[Any], root: int, q: float) -> float:
+    """The q-quantile of a tree that is not empty, between neighbours by linear interpolation."""
+    place = q * (tree.size[root] - 1)
+    k = int(np.floor(place))
+    low = float(value[_at(tree, root, k)])
+    if place == k:
+        return low
+    high = float(value[_at(tree, root, k + 1)])
+    return low + (high - low) * (place - k)

@@ -1,0 +1,183 @@
+"""Queries drawn from the grammar, against the brute-force oracle."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from slackwater.events import Roles
+from slackwater.query.event_query import event_query
+from tests.pattern import harness, oracle
+
+SECOND = 1_000_000
+SLACK = 6
+EMIT = ("final", "eager")
+SELECT = ("skip_till_any", "skip_till_next", "strict")
+
+
+def null_safe(test: Any) -> Any:
+    """A comparison with NULL is not true."""
+    def run(binding: oracle.Binding) -> bool:
+        try:
+            return bool(test(binding))
+        except TypeError:
+            return False
+    return run
+
+
+@st.composite
+def queries(draw: Any) -> tuple[str, oracle.Query]:
+    types = ["A", "B", "C"]
+    m = draw(st.sampled_from([2, 3, 1]))
+    parts: list[oracle.Part] = []
+    names = iter("abcdefgh")
+    kleene_left = 1
+    for i in range(m):
+        for _ in range(draw(st.sampled_from([0, 0, 1]))):
+            parts.append(oracle.Part(next(names), (draw(st.sampled_from(types)),), negated=True))
+        alternatives = draw(st.sampled_from([(t,) for t in types] + [("A", "B")]))
+        kleene = bool(kleene_left) and draw(st.integers(0, 3)) == 0
+        kleene_left -= kleene
+        parts.append(oracle.Part(next(names), alternatives, kleene))
+        if i == m - 1 and draw(st.sampled_from([False, False, True])):
+            parts.append(oracle.Part(next(names), (draw(st.sampled_from(types)),), negated=True))
+    window = draw(st.integers(1, 9))
+    query = oracle.Query(parts, window * SECOND)
+    where: list[str] = []
+    plain = [p for p in parts if not p.negated and not p.kleene]
+    runs = [p for p in parts if p.kleene]
+    negated = [p for p in parts if p.negated]
+    if draw(st.booleans()):
+        where.append("[id]")
+        query.key = lambda e: e["id"]
+    for p in parts:
+        if draw(st.integers(0, 4)) == 0:
+            x, limit = p.variable, draw(st.integers(0, 2))
+            where.append(f"{x}.v >= {limit}")
+            test = null_safe(lambda b, x=x, limit=limit: b[x]["v"] >= limit)
+            if p.negated:
+                query.against.setdefault(x, []).append(test)
+            else:
+                query.tests.append(({x}, test))
+    if len(plain) >= 2 and draw(st.booleans()):
+        x, y = plain[0].variable, plain[-1].variable
+        kind = draw(st.sampled_from(["less", "sum", "text", "or"]))
+        if kind == "less":
+            where.append(f"{x}.v < {y}.v")
+            query.tests.append(({x, y}, null_safe(lambda b, x=x, y=y: b[x]["v"] < b[y]["v"])))
+        elif kind == "sum":
+            where.append(f"{x}.v + {y}.w * 2 <= 5")
+            query.tests.append(({x, y}, null_safe(
+                lambda b, x=x, y=y: b[x]["v"] + b[y]["w"] * 2 <= 5)))
+        elif kind == "text":
+            where.append(f"{x}.name = {y}.name")
+            query.tests.append(({x, y}, lambda b, x=x, y=y: b[x]["name"] is not None
+                                and b[x]["name"] == b[y]["name"]))
+        else:
+            where.append(f"({x}.v > {y}.v OR {y}.name = 'p' OR {x}.w IS NULL)")
+            query.tests.append(({x, y}, lambda b, x=x, y=y: (
+                b[x]["v"] is not None and b[y]["v"] is not None and b[x]["v"] > b[y]["v"])
+                or b[y]["name"] == "p" or b[x]["w"] is None))
+    for p in runs:
+        b_ = p.variable
+        kind = draw(st.sampled_from(["none", "pair", "count", "each", "last"]))
+        if kind == "pair":
+            where.append(f"{b_}[i].v >= {b_}[i-1].v")
+            query.pairs.append((b_, null_safe(
+                lambda b, b_=b_: b[b_]["v"] >= b[b_ + "'"]["v"])))
+        elif kind == "count":
+            where.append(f"count({b_}) >= 2")
+            query.aggregates.append(({b_}, lambda b, b_=b_: len(b[b_]) >= 2))
+        elif kind == "each" and plain:
+            x = plain[0].variable
+            where.append(f"{b_}[i].v >= {x}.v")
+            query.tests.append(({b_, x}, null_safe(
+                lambda b, b_=b_, x=x: b[b_]["v"] >= b[x]["v"])))
+        elif kind == "last" and plain:
+            x = plain[-1].variable
+            where.append(f"last({b_}.v) <= {x}.v")
+            query.aggregates.append(({b_, x}, null_safe(
+                lambda b, b_=b_, x=x: b[b_][-1]["v"] <= b[x]["v"])))
+    for p in negated:
+        if plain and draw(st.integers(0, 2)) == 0:
+            n, x = p.variable, plain[0].variable
+            where.append(f"{n}.v <= {x}.v")
+            query.against.setdefault(n, []).append(
+                null_safe(lambda b, n=n, x=x: b[n]["v"] <= b[x]["v"]))
+    text = ", ".join(
+        (f"!({p.types[0]} {p.variable})" if p.negated else
+         (f"ANY({', '.join(p.types)})" if len(p.types) > 1 else p.types[0])
+         + (f"+ {p.variable}[]" if p.kleene else f" {p.variable}")) for p in parts)
+    clause = f" WHERE {' AND '.join(where)}" if where else ""
+    return f"EVENT SEQ({text}){clause} WITHIN {window} s", query
+
+
+@st.composite
+def streams(draw: Any) -> list[dict[str, Any]]:
+    """Events in arrival order: many ties, some equal events, delays up to the slack.
+
+    Drawn by chance: lists that hypothesis builds are short, and short streams match nothing.
+    """
+    chance = draw(st.randoms(use_true_random=True))
+    span, kinds = chance.choice([6, 14, 25]), chance.choice(["ABC", "AABBC", "ABCX"])
+    events = []
+    for _ in range(chance.randrange(13)):
+        if events and chance.random() < 0.1:
+            event = dict(chance.choice(events))
+        else:
+            event = {"time": 1_700_000_000 + chance.randrange(span), "type": chance.choice(kinds),
+                     "id": chance.choice([1, 1, 2]), "v": chance.choice([0, 1, 2, 3, None]),
+                     "w": chance.choice([0.0, 0.5, 1.5, None]),
+                     "name": chance.choice(["p", "q", None]), "seq": chance.randrange(2)}
+        event["arrival"] = event["time"] + chance.randrange(SLACK + 1)
+        events.append(event)
+    return sorted(events, key=lambda e: e["arrival"])
+
+
+def expected(query: oracle.Query, events: list[dict[str, Any]], select: str,
+             numbered: bool) -> Any:
+    rows = [{**e, "time": e["time"] * SECOND, "_id": harness.content(e),
+             **({} if numbered else {"seq": 0})} for e in events]
+    return oracle.matches(query, rows, select)
+
+
+@pytest.mark.parametrize("select", SELECT)
+@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_any_query_any_order_any_cut(select: str, data: Any) -> None:
+    text, query = data.draw(queries())
+    events = data.draw(streams())
+    numbered = data.draw(st.booleans())
+    stamped = data.draw(st.booleans())
+    roles = Roles("time", type="type", unit="s", sequence="seq" if numbered else None,
+                  arrival="arrival" if stamped else None)
+    want = expected(query, events, select, numbered)
+    cuts = data.draw(st.lists(st.integers(0, 11), max_size=4))
+    ids = None
+    for emit in EMIT:
+        kernel = event_query(text, roles, slack=f"{SLACK}s", emit=emit, select=select)
+        whole = harness.run(kernel, events)
+        assert whole.late == 0
+        assert whole.counts() == want, (emit, "in one batch")
+        cut = harness.run(kernel, events, cuts, restarts=data.draw(st.booleans()))
+        assert cut.log == whole.log, (emit, "the output depends on the cuts")
+        assert ids in (None, set(whole.standing)), "the ids depend on how matches are emitted"
+        ids = set(whole.standing)
+    in_order = sorted(events, key=lambda e: e["time"])
+    again = harness.run(event_query(text, roles, slack="100s", select=select), in_order)
+    assert set(again.standing) == ids, "the ids depend on the order of arrival"
+
+
+@pytest.mark.parametrize("switch", ["use_clock", "use_partition", "sort_batches"])
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(drawn=queries(), events=streams())
+def test_optimisations_change_nothing(switch: str, drawn: Any, events: Any) -> None:
+    text, query = drawn
+    roles = Roles("time", type="type", unit="s")
+    want = expected(query, events, "skip_till_any", False)
+    for emit in EMIT:
+        kernel = event_query(text, roles, slack=f"{SLACK}s", emit=emit, **{switch: False})
+        assert harness.run(kernel, events).counts() == want
