@@ -18,6 +18,7 @@ QUERIES = {
 CASES = [
     pytest.param(check, id=f"{query}, {emit}, {select}: {name}")
     for query, text in QUERIES.items() for emit in EMIT for select in SELECT
+    if query == "negation" or (query == "plain") == (select == "skip_till_any")
     for name, check in yield_checks(
         event_query(text, ROLES, slack="100ms", emit=emit, select=select), sample_events(),
         row=None)
