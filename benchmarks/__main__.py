@@ -16,12 +16,13 @@ from rich.table import Table
 
 from benchmarks.result import Result
 
-MODULES = ["kernels.reorder", "pipelines.reorder"]
+MODULES = ["kernels.reorder", "kernels.tide", "kernels.synchronise", "kernels.window",
+           "kernels.pattern", "kernels.correlate", "pipelines.reorder"]
 
 
 def main(names: list[str]) -> None:
     chosen = [m for m in MODULES if not names or any(n in m for n in names)]
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else 160)
     results: list[Result] = []
     for module in chosen:
         console.print(f"[dim]{module} …[/dim]")

@@ -69,7 +69,8 @@ def run() -> list[Result]:
         return [
             Result("reorder on Spark, 400 k rows, 16 keys", times["16"],
                    "groupBy(window, key).max", times["native"], limit=2),
-            Result("reorder on Spark, 100 000 keys", times["100k"], "16 keys", times["16"], limit=3),
+            Result("reorder on Spark, 100 000 keys", times["100k"], "16 keys", times["16"],
+                   limit=3),
             Result("state written a batch, 2 M rows held (MB)", written["200s"] / 1e6,
                    "600 k held (MB)", written["60s"] / 1e6, limit=1.2, detail="bytes, not seconds"),
         ]

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from slackwater.errors import ConfigError, did_you_mean
 
-__all__ = ["Duration", "UNITS", "format_duration", "micros"]
+__all__ = ["UNITS", "Duration", "format_duration", "micros"]
 
 Duration: TypeAlias = "str | timedelta | int"
 """What a user may write for a duration. A bare int is microseconds, the unit used inside."""

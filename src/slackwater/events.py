@@ -102,7 +102,8 @@ def guess_unit(values: Int64) -> str | None:
     return None
 
 
-def event_times(column: pa.Array, *, unit: str | None, name: str) -> tuple[Int64, NDArray[np.bool_]]:
+def event_times(column: pa.Array, *, unit: str | None,
+                name: str) -> tuple[Int64, NDArray[np.bool_]]:
     """Read a column of times as int64 microseconds, with a mask of the rows that can be read."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
@@ -247,7 +248,8 @@ def usable_rows(
     if not good.all():
         empty = np.asarray(batch.column(roles.time).is_null().to_numpy(zero_copy_only=False))
         reason[~arrival_ok] = f"no readable arrival in {roles.arrival!r}"
-        reason[~time_ok] = f"{roles.time!r} is not a time (unreadable, or out of range: wrong unit?)"
+        reason[~time_ok] = (f"{roles.time!r} is not a time "
+                            "(unreadable, or out of range: wrong unit?)")
         reason[empty] = f"no time in {roles.time!r}"
     if roles.arrival is not None:
         ahead = good & (time - arrival > max_future_skew)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.correlate.oracle_pairs import intervals
 
 from slackwater.correlate import (
     Histogram,
@@ -17,6 +16,7 @@ from slackwater.correlate import (
     bounds,
     probability,
 )
+from tests.correlate.oracle_pairs import intervals
 
 SHAPES = st.sampled_from([Uniform(), Normal(), Triangular(0.2), Point(), Point(0.3), Point(1.0),
                           Histogram((1, 0, 3))])

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.correlate.oracle_pairs import oracle
 
 from slackwater import Roles
 from slackwater.correlate import (
@@ -23,6 +22,7 @@ from slackwater.correlate import (
 )
 from slackwater.errors import ConfigError, SnapshotError
 from slackwater.kernel import MemoryStore
+from tests.correlate.oracle_pairs import oracle
 
 DELAY = 400
 ROLES = Roles(time_min="lo", time_max="hi", arrival="at", unit="us")

@@ -7,7 +7,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.correlate.oracle_pairs import intervals, oracle
 
 from slackwater import Roles
 from slackwater.correlate import (
@@ -22,6 +21,7 @@ from slackwater.correlate import (
     find_pairs,
 )
 from slackwater.errors import ConfigError, UnknownColumn
+from tests.correlate.oracle_pairs import intervals, oracle
 
 SHAPES = st.sampled_from([Uniform(), Uniform(), Normal(), Triangular(0.2), Point(0.3),
                           Histogram((1, 0, 3))])

@@ -37,11 +37,16 @@ def feed(rows: int, *, keys: int = 5, seed: int = 3, poison: bool = True) -> pa.
 
 def write_files(table: pa.Table, folder: Path, files: int) -> None:
     """The table cut into files whose names and times sort in arrival order."""
-    folder.mkdir(parents=True, exist_ok=True)
     size = -(-table.num_rows // files)
-    for i in range(files):
+    write_parts([table.slice(i * size, size) for i in range(files)], folder)
+
+
+def write_parts(parts: list[pa.Table], folder: Path) -> None:
+    """A file a table; names and times sort in the order of the tables."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for i, part in enumerate(parts):
         file = folder / f"{i:04}.parquet"
-        pq.write_table(table.slice(i * size, size), file)
+        pq.write_table(part, file)
         os.utime(file, (1_700_000_000 + i, 1_700_000_000 + i))  # Spark takes the oldest file first
 
 

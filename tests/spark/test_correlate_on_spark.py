@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from spark_feed import START, write_files
-from test_reorder_on_spark import drain, stream
 
 from slackwater.correlate import correlate_tables
 from slackwater.errors import UnknownColumn
 from slackwater.spark import correlate, ready
+from spark_feed import START, write_files
+from test_reorder_on_spark import drain, stream
 
 STAMP = pa.timestamp("us", "UTC")
 

@@ -6,14 +6,15 @@ import datetime
 
 import pyarrow as pa
 import pytest
-from spark_feed import feed, write_files
-from test_reorder_on_spark import drain, stream
 
 from slackwater import Roles
 from slackwater.query import QueryError, make_query
 from slackwater.spark import match, query, ready
+from spark_feed import feed, write_files
+from test_reorder_on_spark import drain, stream
 
-SELECT = """SELECT key, COUNT(*) AS n, MAX(value) AS top, AVG(value) AS mean, MEDIAN(value) AS middle
+SELECT = """SELECT key, COUNT(*) AS n, MAX(value) AS top, AVG(value) AS mean,
+                   MEDIAN(value) AS middle
             FROM feed [RANGE 400 milliseconds, SLIDE 200 milliseconds]
             WHERE value > -2 GROUP BY key"""
 PER_ROW = "SELECT row, SUM(value) AS total FROM feed [RANGE 100 milliseconds] GROUP BY key"

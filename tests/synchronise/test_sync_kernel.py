@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.synchronise.test_sync_rule import BASE, METHODS, ROLES, batch_of, replay, scripts
 
 from slackwater.checks import sample_events, yield_checks
 from slackwater.errors import ConfigError, SnapshotError
@@ -17,6 +16,7 @@ from slackwater.evaluate.sync_paper import EXPERIMENTS, Streams
 from slackwater.events import Roles
 from slackwater.kernel import Kernel, Logic, MemoryStore
 from slackwater.synchronise import FrontierSync, MergedTreeSync, RedBlackSync, SyncModule, TreeSync
+from tests.synchronise.test_sync_rule import BASE, METHODS, ROLES, batch_of, replay, scripts
 
 KEYED = Roles("time", "arrival", source="source", key=("room",), unit="us")
 

@@ -6,7 +6,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.synchronise.sync_oracle import Oracle
 
 from slackwater.events import Roles
 from slackwater.synchronise import (
@@ -17,6 +16,7 @@ from slackwater.synchronise import (
     RedBlackSync,
     TreeSync,
 )
+from tests.synchronise.sync_oracle import Oracle
 
 METHODS = [TreeSync, MergedTreeSync, RedBlackSync, LinkedListSync, IndexedListSync, FrontierSync]
 BASE = 1_700_000_000_000_000

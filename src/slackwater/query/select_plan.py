@@ -17,7 +17,7 @@ from slackwater.query.kinds import as_kind, kind_of
 from slackwater.query.select_parse import Item, Select
 from slackwater.window import FUNCTIONS, Aggregate, Window
 
-__all__ = ["Plan", "plan_select"]
+__all__ = ["Plan", "plan_select", "selected"]
 
 _SAME = {"mean": "avg", "std": "stddev", "stddev_samp": "stddev", "percentile": "quantile",
          "average": "avg"}
@@ -207,12 +207,11 @@ class _Planner:
             if name in found:
                 raise self._fail(f"two columns are called {name!r}", item,
                                  hint="give one of them another name with AS", mistake="twice")
-            found[name] = _selected(expr, schema_of, results, self._text)
+            found[name] = selected(expr, schema_of, self._text)
         return found
 
 
-def _selected(expr: Expr, schema_of: Callable[[Name], pa.DataType], results: pa.Schema,
-              text: str) -> Compiled:
+def selected(expr: Expr, schema_of: Callable[[Name], pa.DataType], text: str) -> Compiled:
     """A column alone passes through as it is, whatever its type; the rest is computed."""
     if isinstance(expr, Name):
         kind = schema_of(expr)

@@ -25,8 +25,8 @@ def ring_state(initial: int, n: int) -> list[float]:
 def check_window(policy: Policy, n: int) -> None:
     """Refuse a window that holds nothing."""
     if not isinstance(n, int) or n < 1:
-        raise ConfigError("a window of delays needs at least one", step=f"{type(policy).__name__}.n",
-                          expected="a whole number ≥ 1", got=n)
+        raise ConfigError("a window of delays needs at least one",
+                          step=f"{type(policy).__name__}.n", expected="a whole number ≥ 1", got=n)
 
 
 @njit(cache=True)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from slackwater.kernel import Store
 
-__all__ = ["Hold", "Rows", "batch_of", "ipc_bytes", "ipc_batch"]
+__all__ = ["Hold", "Rows", "batch_of", "ipc_batch", "ipc_bytes"]
 
 Int64 = NDArray[np.int64]
 _KEY, _TIME, _N = "__key", "__time", "__n"
@@ -91,7 +91,7 @@ class Hold:
         self._append(rows if order is None else rows.take(order))
 
     def due(self, upto: int) -> tuple[list[Rows], list[Int64]]:
-        """Live rows of every run that has one with time ≤ `upto`, and for `settle` where they are."""
+        """Live rows of every run that has one with time ≤ `upto`, and where they are in it."""
         self._due, parts, places = [], [], []
         for run in self._runs:
             if run.first <= upto:

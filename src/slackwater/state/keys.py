@@ -59,7 +59,7 @@ class KeyTable:
             return np.zeros(batch.num_rows, np.int64)
         text = self.text(batch).dictionary_encode()
         distinct, local = text.dictionary, text.indices.to_numpy(zero_copy_only=False)
-        # Arrow numbers a dictionary in order of first appearance, so new codes do not depend on cuts
+        # Arrow numbers a dictionary by first appearance, so new codes do not depend on cuts
         found = pc.index_in(distinct, value_set=self._known)
         new = distinct.filter(found.is_null())
         if len(new):

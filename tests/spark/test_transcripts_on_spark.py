@@ -1,0 +1,176 @@
+"""The pattern transcripts (tests/transcripts/pattern) on Spark batch and on Spark streaming.
+
+A job a case would take minutes, so the cases share jobs: those with the same query are rows of one
+DataFrame, told apart by a key column, and the results of many queries are one union.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from functools import reduce
+from itertools import accumulate
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from slackwater.pattern import EMIT
+from slackwater.spark import match
+from spark_feed import write_parts
+from test_reorder_on_spark import drain, stream
+from tests.pattern import harness
+from tests.pattern.test_pattern_transcripts import START, chain_of, events_of, load
+
+CASES = [param.values[0] for param in load()]
+SCHEMA = pa.schema([("query", pa.int32()), ("case", pa.string()), *harness.SCHEMA])
+PARTS = 3  # a stream's micro-batches before the one that brings its end
+DAY = 86_400
+
+
+def query_of(case: dict[str, Any]) -> tuple[Any, ...]:
+    return (case["query"], case.get("select", "skip_till_any"), case.get("slack", "1 hour"),
+            "seq" if case.get("numbered") else None)
+
+
+QUERIES = sorted({query_of(case) for case in CASES}, key=repr)
+
+
+def arrivals_of(case: dict[str, Any]) -> dict[str, list[list[dict[str, Any]]]]:
+    """The orders in which a case's events come, each in parts."""
+    events = events_of(case)
+    if "told" in case:
+        return {"told": [[events[label] for label in part] for part in case["arrivals"]]}
+    ordered = sorted(events.values(), key=lambda e: e["time"])
+    chance = random.Random(case["name"])
+    shuffled = chance.sample(ordered, len(ordered))
+    cuts = sorted(chance.randint(0, len(ordered)) for _ in range(PARTS - 1))
+    bounds = list(zip([0, *cuts], [*cuts, len(ordered)], strict=True))
+    return {name: [order[lo:hi] for lo, hi in bounds]
+            for name, order in (("ordered", ordered), ("shuffled", shuffled))}
+
+
+def parts(*, closed: bool) -> list[pa.Table]:
+    """All cases' events, a table a micro-batch.
+
+    A stream does not end, so that its last matches wait for an event that comes a day later
+    (`closed`); where the case tells what is told before the end, none comes.
+    """
+    found: list[list[dict[str, Any]]] = [[] for _ in range(PARTS + 1)]
+    for number, case in enumerate(CASES):
+        for name, order in arrivals_of(case).items():
+            if closed and name != "told":
+                order = [*order, [{"type": "END", "time": START + DAY}]]
+            # the kernel's clock without an arrival is the greatest time so far
+            clock = iter(accumulate((e["time"] for part in order for e in part), max))
+            for at, part in enumerate(order):
+                found[at] += [{**event, "arrival": next(clock), "case": f"{number} {name}",
+                               "query": QUERIES.index(query_of(case))} for event in part]
+    return [pa.Table.from_batches([harness.batch(part, SCHEMA)]) for part in found if part]
+
+
+def matches(df: DataFrame, emit: str) -> DataFrame:
+    """Every query over its own rows; the results as JSON, since each has columns of its own."""
+
+    def run(number: int) -> DataFrame:
+        text, select, slack, sequence = QUERIES[number]
+        out = match(df.where(F.col("query") == number), text, arrival="arrival", sequence=sequence,
+                    by="case", slack=slack, emit=emit, select=select, unit="s", quiet=None)
+        returned = out.columns[3:out.columns.index("_status")]
+        return out.select(
+            "_status", "match_id", "op", F.to_json("events").alias("events"),
+            F.to_json(F.struct(*returned) if returned else F.struct(F.lit(1))).alias("returned"),
+            F.to_json("_row").alias("row"))
+
+    return reduce(DataFrame.unionAll, map(run, range(len(QUERIES))))
+
+
+def by_case(df: DataFrame) -> dict[str, list[dict[str, Any]]]:
+    """What each case was told, in order."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in df.collect():
+        told = {"status": row["_status"], "op": row["op"], "id": row["match_id"],
+                "returned": json.loads(row["returned"])}
+        if row["_status"] == "ready":
+            told["events"] = json.loads(row["events"])
+            some = next(iter(told["events"].values()))
+            case = (some[0] if isinstance(some, list) else some)["case"]
+        else:
+            told["row"] = json.loads(row["row"])
+            case = told["row"]["case"]
+        found.setdefault(case, []).append(told)
+    return found
+
+
+def standing(told: list[dict[str, Any]]) -> list[Any]:
+    """The matches that were not taken back."""
+    found: dict[str, Any] = {}
+    for row in told:
+        assert row["status"] == "ready", row
+        if row["op"] == "+":
+            assert row["id"] not in found, "told twice"
+            found[row["id"]] = harness.chain(row["events"])
+        else:
+            assert found.pop(row["id"]) == harness.chain(row["events"])
+    return sorted(found.values(), key=repr)
+
+
+def lines(case: dict[str, Any], told: list[dict[str, Any]]) -> list[str]:
+    """As a transcript writes them."""
+    label = {harness.content(event): name for name, event in events_of(case).items()}
+    return [f"late {label[harness.content(row['row'])]}" if row["status"] == "late" else
+            f"{row['op']} " + " ".join(f"{v}={','.join(label[c] for c in run)}"
+                                       for v, run in harness.chain(row["events"])) for row in told]
+
+
+def check(found: dict[str, list[dict[str, Any]]], emit: str, *, ends: bool) -> None:
+    """Every case against its transcript; all that are wrong are told, not the first alone."""
+    wrong = {}
+    for number, case in enumerate(CASES):
+        for name in arrivals_of(case):
+            told = found.pop(f"{number} {name}", [])
+            got: Any
+            want: Any
+            if name == "told":
+                want = case["told"][emit]
+                end = want.index("end")
+                want = want[:end] + (want[end + 1:] if ends else [])
+                got = lines(case, told)
+                if ends:  # one micro-batch tells its matches before its late rows
+                    want, got = sorted(want), sorted(got)
+            else:
+                events = events_of(case)
+                want = sorted((chain_of(m, events) for m in case["matches"]), key=repr)
+                got = standing(told)
+                if "returns" in case:
+                    want, got = (want, case["returns"]), (got, [t["returned"] for t in told])
+            if got != want:
+                wrong[f"{case['name']}, {name}"] = {"want": want, "got": got}
+    assert not wrong
+    assert not found, "results of no case"
+
+
+@pytest.fixture(scope="module")
+def one_partition(spark):
+    """A union of many queries has a task for each and for each partition."""
+    kept = spark.conf.get("spark.sql.shuffle.partitions")
+    spark.conf.set("spark.sql.shuffle.partitions", "1")
+    yield spark
+    spark.conf.set("spark.sql.shuffle.partitions", kept)
+
+
+@pytest.mark.parametrize("emit", EMIT)
+def test_batch(one_partition, tmp_path, emit):
+    write_parts(parts(closed=False), tmp_path / "in")
+    df = one_partition.read.parquet(str(tmp_path / "in"))
+    check(by_case(matches(df, emit)), emit, ends=True)
+
+
+@pytest.mark.parametrize("emit", EMIT)
+def test_streaming(one_partition, tmp_path, emit):
+    write_parts(parts(closed=True), tmp_path / "in")
+    df = stream(one_partition, tmp_path / "in", maxFilesPerTrigger=1)
+    out = drain(matches(df, emit), f"transcripts_{emit}", one_partition, tmp_path)
+    check(by_case(out), emit, ends=False)
