@@ -174,6 +174,8 @@ def _declared(unit: str | None, name: str) -> str:
 
 
 def _inside(values: Int64) -> NDArray[np.bool_]:
+    if len(values) == 0 or (values.min() >= _FIRST and values.max() <= _LAST):
+        return np.ones(len(values), bool)  # nearly always, and told at a fraction of the cost
     return (values >= _FIRST) & (values <= _LAST)
 
 
@@ -218,12 +220,23 @@ def _whole_number(column: pa.Array) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class Usable:
-    """The outcome of `usable_rows`: times, arrivals, and a reason for each row that is no use."""
+    """The outcome of `usable_rows`: times, arrivals, and a reason for each row that is no use.
+
+    Where all are good there are no reasons at all.
+    """
 
     time: Int64
     arrival: Int64
     good: NDArray[np.bool_]
     reason: NDArray[np.object_]
+
+
+def _near(time: Int64, arrival: Int64, ahead: int, behind: int | None) -> bool:
+    """Whether no row is further ahead of its arrival, nor further behind it."""
+    if len(time) == 0 or time is arrival:
+        return True
+    delay = arrival - time
+    return bool(-delay.min() <= ahead and (behind is None or delay.max() <= behind))
 
 
 def usable_rows(
@@ -238,13 +251,15 @@ def usable_rows(
     Without an arrival column the arrival is the time itself, for the kernel to make a clock of.
     """
     time, time_ok = event_times(batch.column(roles.time), unit=roles.unit, name=roles.time)
-    reason = np.full(len(time), None, object)
     if roles.arrival is None:
         arrival, arrival_ok = time, time_ok
     else:
         arrival, arrival_ok = event_times(batch.column(roles.arrival), unit=roles.unit,
                                           name=roles.arrival)
     good = time_ok & arrival_ok
+    if good.all() and _near(time, arrival, max_future_skew, max_delay):
+        return Usable(time, arrival, good, np.zeros(0, object))
+    reason = np.full(len(time), None, object)
     if not good.all():
         empty = np.asarray(batch.column(roles.time).is_null().to_numpy(zero_copy_only=False))
         reason[~arrival_ok] = f"no readable arrival in {roles.arrival!r}"

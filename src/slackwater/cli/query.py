@@ -18,8 +18,10 @@ from slackwater.datasets import Dataset
 from slackwater.errors import ConfigError
 from slackwater.kernel import Kernel
 from slackwater.query import make_query, quality, query_kind
+from slackwater.query.event_query import event_pattern
+from slackwater.query.explain import explain_event
 
-__all__ = ["command", "query_options", "result_rows", "run_local"]
+__all__ = ["command", "match_object", "query_options", "result_rows", "run_local"]
 
 _CHUNK, _SHOWN = 1 << 18, 40
 
@@ -28,16 +30,24 @@ def command(
     text: Annotated[str, typer.Argument(
         metavar="QUERY", show_default=False,
         help="SELECT … FROM name [RANGE …, SLIDE …, DRATIO …] WHERE … GROUP BY …, "
-             "or EVENT SEQ(…) WHERE … WITHIN … RETURN ….")],
-    data: Annotated[str, typer.Option(
+             "or EVENT SEQ(…) WHERE … WITHIN … RETURN …; EXPLAIN EVENT … prints the plan.")],
+    data: Annotated[str | None, typer.Option(
         "--data", metavar="FILE", show_default=False,
-        help="CSV, JSON lines or Parquet; or a simulated set: g-1 … g-12.")],
+        help="CSV, JSON lines or Parquet; or a simulated set: g-1 … g-12. "
+             "EXPLAIN needs none.")] = None,
     slack: Annotated[str | None, typer.Option(
         "--slack", metavar="DURATION", show_default=False,
         help="How long to wait for late rows, where the query has no DRATIO.")] = None,
     policy: Annotated[str | None, typer.Option(
         "--policy", metavar="NAME", show_default=False,
         help="A policy that says how long to wait, instead of --slack.")] = None,
+    emit: Annotated[str | None, typer.Option(
+        "--emit", metavar="final|eager", show_default=False,
+        help="EVENT: matches once nothing can undo them (the default), or at once, taken back "
+             "where a late row undoes them.")] = None,
+    select: Annotated[str | None, typer.Option(
+        "--select", metavar="STRATEGY", show_default=False,
+        help="EVENT: skip_till_any (the default), skip_till_next or strict.")] = None,
     time: options.Time = None,
     arrival: options.Arrival = None,
     source: options.Source = None,
@@ -53,13 +63,21 @@ def command(
 ) -> None:
     """Ask a file what a stream would have told. How good the answer is goes to standard error."""
     kind = query_kind(text)
+    if kind == "event" and (pattern := event_pattern(text)).plan.tree.explain:
+        plan = explain_event(pattern)
+        typer.echo(json_text.dumps({"plan": plan.splitlines()}, ensure_ascii=False) if json
+                   else plan)
+        return
+    if data is None:
+        raise ConfigError("there is nothing to ask", step="query", expected="--data FILE",
+                          hint="only EXPLAIN EVENT … does without")
     dataset = options.load(data, time=time, arrival=arrival, source=source, sequence=sequence,
                            by=by, unit=unit)
     if kind == "event":
         column = type_ or ("type" if "type" in dataset.table.column_names else None)
         dataset = replace(dataset, roles=replace(dataset.roles, type=column))
     kernel = make_query(text, dataset.table.schema, dataset.roles,
-                        **query_options(kind, slack, policy))
+                        **query_options(kind, slack, policy, emit, select))
     notes: dict[str, Any] = {}
     tables = (run_local(kernel, dataset, notes) if engine is options.EngineName.local
               else _on_spark(kernel, dataset))
@@ -71,7 +89,8 @@ def command(
         for row in result_rows(table):
             count += 1
             if json:
-                typer.echo(json_text.dumps(row, ensure_ascii=False, allow_nan=False))
+                told = match_object(row) if kind == "event" else row
+                typer.echo(json_text.dumps(told, ensure_ascii=False, allow_nan=False))
             elif len(shown) < _SHOWN:
                 shown.append(row)
     if not json:
@@ -79,19 +98,31 @@ def command(
         if count > len(shown):
             typer.echo(f"… and {count - len(shown)} more rows; --json prints all")
     if "late_share" in notes:
-        told = ", ".join(f"{k} {v}" for k, v in quality(notes).items())
-        typer.echo(f"{count} results; {told}", err=True)
+        notable = ", ".join(f"{k} {v}" for k, v in quality(notes).items())
+        typer.echo(f"{count} results; {notable}", err=True)
 
 
-def query_options(kind: str, slack: str | None, policy: str | None) -> dict[str, Any]:
-    """How the input is put in order, in the words of each kind of query."""
+def query_options(kind: str, slack: str | None, policy: str | None, emit: str | None = None,
+                  select: str | None = None) -> dict[str, Any]:
+    """How the input is put in order and matches are told, in the words of each kind of query."""
     if slack is not None and policy is not None:
         raise ConfigError("--slack and --policy both say how long to wait", step="query",
                           hint="leave one out")
     if kind == "select":
+        for name, value in (("--emit", emit), ("--select", select)):
+            if value is not None:
+                raise ConfigError(f"{name} is about matches", step="query",
+                                  expected="an EVENT query", got="SELECT")
         return {"slack": slack, "policy": policy}
-    waits = slack if policy is None else policy
-    return {} if waits is None else {"slack": waits}
+    given = {"slack": slack if policy is None else policy, "emit": emit, "select": select}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def match_object(row: dict[str, Any]) -> dict[str, Any]:
+    """A match as JSON: what RETURN asks for has a place of its own, so that names cannot clash."""
+    fixed = ("match_id", "op", "events")
+    return {**{name: row[name] for name in fixed},
+            "return": {name: value for name, value in row.items() if name not in fixed}}
 
 
 def run_local(kernel: Kernel, dataset: Dataset, notes: dict[str, Any]) -> Iterator[pa.RecordBatch]:

@@ -1,7 +1,8 @@
 """The query language: text in, a kernel out.
 
 ``SELECT … FROM name [RANGE …, SLIDE …, DRATIO …] WHERE … GROUP BY …`` and
-``EVENT SEQ(…) WHERE … WITHIN … RETURN …`` share one expression language, whose expressions are
+``EVENT SEQ(…) WHERE … WITHIN … RETURN …`` share one expression language, and so does
+``SELECT … FROM A a, B b WHERE |@a − @b| <= 5 seconds CONFIDENCE 80%``.  Expressions are
 type-checked and run over Arrow columns; nothing is ever evaluated as Python.
 
 Enters: a query's text and the schema of the data.  Leaves: a kernel, or a `QueryError` that draws
@@ -19,21 +20,26 @@ from slackwater.errors import did_you_mean
 from slackwater.events import Roles
 from slackwater.kernel import Kernel
 from slackwater.query.ast import Span
+from slackwater.query.correlate_parse import has_two_streams, parse_correlate
+from slackwater.query.correlate_query import correlate_query, run_correlate_query
 from slackwater.query.errors import QueryError
 from slackwater.query.select import SelectQuery, quality
 
-__all__ = ["QueryError", "SelectQuery", "make_query", "quality", "query_kind"]
+__all__ = ["QueryError", "SelectQuery", "correlate_query", "make_query", "quality", "query_kind",
+           "run_correlate_query"]
 
 _KINDS = {"SELECT": "select", "EVENT": "event", "EXPLAIN": "event"}
 
 
 def query_kind(text: str) -> str:
-    """Tell by its first word what a query is: "select" or "event".
+    """Tell what a query is: "select", "event", or "correlate" for a SELECT over two streams.
 
     Examples
     --------
     >>> query_kind("select 1 from s"), query_kind("EVENT SEQ(A a, B b) WITHIN 1 s")
     ('select', 'event')
+    >>> query_kind("SELECT * FROM A a, B b WHERE |@a - @b| <= 1 s")
+    'correlate'
     """
     start = re.match(r"(?:\s|--[^\n]*(?:\n|$))*", text)
     at = start.end() if start else 0
@@ -44,7 +50,8 @@ def query_kind(text: str) -> str:
         raise QueryError("a query begins with SELECT or EVENT", text,
                          Span(line, column, at, at + max(len(first), 1)),
                          hint=did_you_mean(first, list(_KINDS)), mistake="first-word")
-    return _KINDS[first.upper()]
+    kind = _KINDS[first.upper()]
+    return "correlate" if kind == "select" and has_two_streams(text) else kind
 
 
 def make_query(text: str, schema: pa.Schema, roles: Roles, **options: Any) -> Kernel:
@@ -52,7 +59,12 @@ def make_query(text: str, schema: pa.Schema, roles: Roles, **options: Any) -> Ke
 
     The options are those of `SelectQuery`, or of `slackwater.pattern.Match`.
     """
-    if query_kind(text) == "select":
+    kind = query_kind(text)
+    if kind == "correlate":
+        raise QueryError("a query over two streams needs two tables, and there is one here", text,
+                         parse_correlate(text).streams[1].at, mistake="two-tables",
+                         hint="run_correlate_query, or slackwater.spark.query with a session")
+    if kind == "select":
         return SelectQuery(text, schema, roles, **options)
     from slackwater.query.event_query import event_query
 

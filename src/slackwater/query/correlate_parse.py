@@ -48,10 +48,6 @@ CORRELATE_MISTAKES = (
                                        f"{_START} WHERE |@a - 5 s <= 5 s"), token="COMPARE"),
     Mistake("within", "WITHIN needs a duration with a unit", "WITHIN 1 hour",
             (f"{_START} {_TIMING} WITHIN", f"{_START} {_TIMING} WITHIN 3")),
-    Mistake("group", "pairs are not grouped", "aggregate the results of this query in another one",
-            (f"{_START} {_TIMING} GROUP BY a.x", f"{_START} {_TIMING} CONFIDENCE 80% GROUP BY x",
-             f"{_START} WHERE a.x = b.x GROUP BY x"),
-            token="GROUP"),
     *(Mistake(m.name, m.problem, m.hint,
               tuple(f"{_START} WHERE {sample}" for sample in m.samples), m.token)
       for m in EXPRESSION_MISTAKES),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from slackwater.errors import did_you_mean
-from slackwater.query.ast import Binary, Expr, Literal, Span, Unary, conjuncts, walk
+from slackwater.query.ast import Binary, Expr, Literal, Node, Span, Unary, conjuncts, walk
 from slackwater.query.correlate_ast import Absolute, CorrelateTree, Moment, Timed
 from slackwater.query.errors import QueryError
 
@@ -65,7 +65,7 @@ class _Reader:
         self.forms = _FORMS.format(a=self._a, b=self._b)
         self.example = f"|@{self._a} - @{self._b}| <= 5 seconds"
 
-    def _fail(self, problem: str, node: Expr, hint: str | None = None,
+    def _fail(self, problem: str, node: Node, hint: str | None = None,
               mistake: str = "timing") -> QueryError:
         return QueryError(problem, self._text, node.at, expected=self.forms, hint=hint,
                           mistake=mistake)
@@ -74,7 +74,7 @@ class _Reader:
         """Read a condition as ±(@b − @a) + c ≤ 0, or as |@a − @b| ≤ d."""
         at, confidence = node.at, CONFIDENCE
         if isinstance(node, Timed):
-            node, confidence = node.condition, node.confidence
+            confidence, node = node.confidence, node.condition
             if not any(isinstance(n, Moment) for n in walk(node)):
                 raise self._fail("CONFIDENCE belongs to the timing condition, and this is none",
                                  node, mistake="confidence")
@@ -110,7 +110,7 @@ class _Reader:
         # @b − @a + rest ≤ 0: b at most −rest later; @a − @b + rest ≤ 0: b at least rest later
         return ("deadline", -rest) if moments[self._b] == 1 else ("delay", rest)
 
-    def _check_both(self, moments: dict[str, int], node: Expr) -> None:
+    def _check_both(self, moments: dict[str, int], node: Node) -> None:
         if sorted(moments.values()) != [-1, 1]:
             raise self._fail("a timing condition is about the difference of the two streams' times",
                              node)

@@ -58,6 +58,7 @@ _WORDS = {
 }
 _SIGNS = {";": "leave the semicolon out", "&": "use AND", "|": "use OR", "{": "use (", "}": "use )"}
 _ELSEWHERE = {
+    "GROUP": "there is no GROUP BY here: aggregate the results in a query of their own",
     "HAVING": "there is no HAVING: filter the results afterwards",
     "ORDER": "results come in time order: leave ORDER BY out",
     "LIMIT": "there is no LIMIT: a stream goes on",

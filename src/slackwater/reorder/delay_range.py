@@ -7,15 +7,25 @@ from typing import ClassVar
 
 from numba import njit
 
-from slackwater.durations import Duration, micros
-from slackwater.reorder.policy import DelayPolicy, Float64, Int64, durations
-from slackwater.reorder.recent import GREATEST, SMALLEST, check_window, remember, ring_state
+from slackwater.reorder.policy import Float64, Int64
+from slackwater.reorder.recent import GREATEST, SMALLEST, RecentDelays, remember
 
 __all__ = ["DelayRange"]
 
 
+@njit(cache=True)
+def _run(delay: Float64, group: Int64, state: Float64, before: Float64, after: Float64,
+         offset: float) -> None:
+    for j in range(len(delay)):
+        s = state[group[j]]
+        before[j] = s[0]
+        if remember(s, delay[j]):
+            s[0] = s[GREATEST] - s[SMALLEST] + offset
+        after[j] = s[0]
+
+
 @dataclass(frozen=True)
-class DelayRange(DelayPolicy):
+class DelayRange(RecentDelays):
     """Greatest minus smallest of the last n delays, plus an offset.
 
     Constant delays cause no disorder, so only their spread needs a buffer. Blind to a delay that
@@ -46,32 +56,5 @@ class DelayRange(DelayPolicy):
     Time-Sensitive Applications. ACM Trans. Sensor Netw. 2020, section 5.4 (BSTTD).
     """
 
-    n: int = 600
-    initial: Duration = "750ms"
-    offset: Duration = "350ms"
-
     paper: ClassVar[str] = "BSTTD"
-
-    def __post_init__(self) -> None:
-        durations(self, "initial", "offset")
-        check_window(self, self.n)
-
-    def initial_state(self) -> list[float]:
-        """An empty ring."""
-        return ring_state(self.initial, self.n)  # type: ignore[arg-type]
-
-    def buffers(self, delay: Float64, group: Int64, state: Float64, before: Float64,
-                after: Float64) -> None:
-        """Run the rule over a batch."""
-        _run(delay, group, state, before, after, float(micros(self.offset)))
-
-
-@njit(cache=True)
-def _run(delay: Float64, group: Int64, state: Float64, before: Float64, after: Float64,
-         offset: float) -> None:
-    for j in range(len(delay)):
-        s = state[group[j]]
-        before[j] = s[0]
-        if remember(s, delay[j]):
-            s[0] = s[GREATEST] - s[SMALLEST] + offset
-        after[j] = s[0]
+    loop = staticmethod(_run)

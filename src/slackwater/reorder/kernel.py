@@ -121,6 +121,10 @@ class ReorderLogic:
         self._schema: pa.Schema | None = None
         self._buffer = float("nan")
         self._reached = np.zeros(0, np.int64)
+        self.bare = False
+        """For a stage that follows in the same kernel: ready rows without the added columns."""
+        self.times = np.zeros(0, np.int64)
+        """The times of the last call's ready rows."""
 
     # -- the protocol ---------------------------------------------------------------------------
 
@@ -139,7 +143,10 @@ class ReorderLogic:
         key = self._keys.codes(rows)
         self._marks.grow(len(self._keys))
         self._marks.touch(key)
-        self._marks["seen"][key] = self._elapsed
+        if len(self._keys) == 1:
+            self._marks["seen"][:len(key)] = self._elapsed
+        else:
+            self._marks["seen"][key] = self._elapsed
         if roles.arrival is None:
             arrival = time.copy()
         _follow_clock(arrival, key, self._marks["clock"], roles.arrival is None)
@@ -303,18 +310,27 @@ class ReorderLogic:
             at += len(part)
         self._hold.settle(keep, parts)
         self._hold.add(new.take(np.flatnonzero(stays[held:])))
-        end = (self._marks["clock"] if now is None else now)[rows.key[out]]
-        when = _release_times(step, arrival, end)
         late = np.flatnonzero(late_by)
         why_late = _how_late(late_by[late], self._why_late(late))
         return Out(
-            ready=outcome(rows.payload.take(pa.array(out)),
-                          self._why_ready(rows.key[out], step, len(new), now), when),
+            ready=self._ready(rows, out, step, arrival, now),
             late=outcome(new.payload.take(pa.array(late)), why_late, arrival[late]),
             quarantined=outcome(*quarantined) if quarantined is not None
             else outcome(new.payload.slice(0, 0), None, np.zeros(0, np.int64)),
             notes=self._notes(),
         )
+
+    def _ready(self, rows: Rows, out: Int64, step: Int64, arrival: Int64,
+               now: Int64 | None) -> pa.RecordBatch:
+        """The rows that leave in their place, at which steps."""
+        self.times = rows.time[out]
+        payload = rows.payload.take(pa.array(out))
+        if self.bare:
+            return payload
+        key = rows.key[out]
+        end = (self._marks["clock"] if now is None else now)[key]
+        return outcome(payload, self._why_ready(key, step, len(arrival), now),
+                       _release_times(step, arrival, end))
 
     def _why_ready(self, key: Int64, step: Int64, steps: int, now: Int64 | None) -> pa.Array | None:
         if not isinstance(self._estimator, Explains) or len(step) == 0:
@@ -394,7 +410,7 @@ def _running_numbers(column: pa.Array) -> Int64:
     return np.array(pc.fill_null(column.cast(pa.int64(), safe=False), NO_SEQUENCE))
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _follow_clock(arrival: Int64, key: Int64, clock: Int64, derive: bool) -> None:
     """Keep each key's greatest arrival; where there is no arrival column, it *is* the arrival."""
     for j in range(len(arrival)):

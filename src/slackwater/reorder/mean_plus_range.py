@@ -7,23 +7,27 @@ from typing import ClassVar
 
 from numba import njit
 
-from slackwater.durations import Duration, micros
-from slackwater.reorder.policy import DelayPolicy, Float64, Int64, durations
-from slackwater.reorder.recent import (
-    COUNT,
-    GREATEST,
-    SMALLEST,
-    SUM,
-    check_window,
-    remember,
-    ring_state,
-)
+from slackwater.reorder.policy import Float64, Int64
+from slackwater.reorder.recent import COUNT, GREATEST, SMALLEST, SUM, RecentDelays, remember
 
 __all__ = ["MeanPlusRange"]
 
 
+@njit(cache=True)
+def _run(delay: Float64, group: Int64, state: Float64, before: Float64, after: Float64,
+         offset: float) -> None:
+    for j in range(len(delay)):
+        s = state[group[j]]
+        before[j] = s[0]
+        if remember(s, delay[j]):
+            mean = s[SUM] / s[COUNT]
+            # skewed clocks can make the mean negative; a buffer time is not
+            s[0] = max(mean + s[GREATEST] - s[SMALLEST] + offset, 0.0)
+        after[j] = s[0]
+
+
 @dataclass(frozen=True)
-class MeanPlusRange(DelayPolicy):
+class MeanPlusRange(RecentDelays):
     """Mean of the last n delays, plus their range, plus an offset: the paper's recommendation.
 
     The mean follows the level of the delays, the range their spread.
@@ -53,34 +57,5 @@ class MeanPlusRange(DelayPolicy):
     Time-Sensitive Applications. ACM Trans. Sensor Netw. 2020, section 5.5 (BSTTDA).
     """
 
-    n: int = 600
-    initial: Duration = "750ms"
-    offset: Duration = "350ms"
-
     paper: ClassVar[str] = "BSTTDA"
-
-    def __post_init__(self) -> None:
-        durations(self, "initial", "offset")
-        check_window(self, self.n)
-
-    def initial_state(self) -> list[float]:
-        """An empty ring."""
-        return ring_state(self.initial, self.n)  # type: ignore[arg-type]
-
-    def buffers(self, delay: Float64, group: Int64, state: Float64, before: Float64,
-                after: Float64) -> None:
-        """Run the rule over a batch."""
-        _run(delay, group, state, before, after, float(micros(self.offset)))
-
-
-@njit(cache=True)
-def _run(delay: Float64, group: Int64, state: Float64, before: Float64, after: Float64,
-         offset: float) -> None:
-    for j in range(len(delay)):
-        s = state[group[j]]
-        before[j] = s[0]
-        if remember(s, delay[j]):
-            mean = s[SUM] / s[COUNT]
-            # skewed clocks can make the mean negative; a buffer time is not
-            s[0] = max(mean + s[GREATEST] - s[SMALLEST] + offset, 0.0)
-        after[j] = s[0]
+    loop = staticmethod(_run)

@@ -1,4 +1,9 @@
-"""Stable order of times by counting digits: linear, and several times as fast as sorting them."""
+"""Stable order of times by counting: linear, and several times as fast as sorting them.
+
+Times of a stream are spread evenly enough that a place of their own can be counted out for nearly
+each of them; a neighbour or two that share one are put right afterwards.  Arrival order is nearly
+time order, so that all of this walks through memory.  Where times crowd, digits are counted.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +15,7 @@ __all__ = ["order_of"]
 
 Int64 = NDArray[np.int64]
 _BITS, _FEW, _MOST = 11, 512, 4  # bits a digit; rows and digits for which it is worth while
+_ROOM, _CROWD = 2, 32  # places a row; rows in one place from which on digits are the better
 
 
 def order_of(time: Int64) -> Int64:
@@ -23,13 +29,46 @@ def order_of(time: Int64) -> Int64:
     if len(time) >= _FEW:
         least = int(time.min())
         spread = int(time.max()) - least
+        shift = max((spread // (_ROOM * len(time))).bit_length(), 0)
+        order = _by_places(time, least, shift, (spread >> shift) + 1)
+        if len(order):
+            return order
         digits = -(-spread.bit_length() // _BITS)
         if digits <= _MOST:
             return _by_digits(time, least, digits)
     return np.argsort(time, kind="stable")
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
+def _by_places(time: Int64, least: int, shift: int, places: int) -> Int64:
+    """One place for each 2^shift of time; an empty answer if a place gets a crowd."""
+    n, most = len(time), 0
+    starts = np.zeros(places + 1, np.int32)
+    for i in range(n):
+        starts[((time[i] - least) >> shift) + 1] += 1
+    for d in range(places):
+        most = max(most, starts[d + 1])
+        starts[d + 1] += starts[d]
+    if most > _CROWD:
+        return np.empty(0, np.int64)
+    order, when = np.empty(n, np.int64), np.empty(n, np.int64)
+    for i in range(n):
+        d = (time[i] - least) >> shift
+        at = starts[d]
+        starts[d] = at + 1
+        order[at], when[at] = i, time[i]
+    for p in range(1, n):
+        t = when[p]
+        if when[p - 1] > t:
+            i, q = order[p], p
+            while q > 0 and when[q - 1] > t:
+                when[q], order[q] = when[q - 1], order[q - 1]
+                q -= 1
+            when[q], order[q] = t, i
+    return order
+
+
+@njit(cache=True, nogil=True)
 def _by_digits(time: Int64, least: int, digits: int) -> Int64:
     n = len(time)
     order, other = np.arange(n), np.empty(n, np.int64)

@@ -6,20 +6,56 @@ one goes, their sum, smallest and greatest, then the ring itself.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
 from numba import njit
 
+from slackwater.durations import Duration, micros
 from slackwater.errors import ConfigError
-from slackwater.reorder.policy import Float64, Policy
+from slackwater.reorder.policy import DelayPolicy, Float64, Int64, Policy, durations
 
-__all__ = ["COUNT", "GREATEST", "NEXT", "RING", "SMALLEST", "SUM", "check_window", "remember",
-           "ring_state"]
+__all__ = ["COUNT", "GREATEST", "NEXT", "RING", "SMALLEST", "SUM", "RecentDelays", "check_window",
+           "remember"]
 
 COUNT, NEXT, SUM, SMALLEST, GREATEST, RING = 1, 2, 3, 4, 5, 6
 
 
-def ring_state(initial: int, n: int) -> list[float]:
-    """The state of a new group."""
-    return [float(initial), 0, 0, 0, float("inf"), float("-inf")] + [0.0] * n
+@dataclass(frozen=True)
+class RecentDelays(DelayPolicy):
+    """Base of the policies that look back over the last n delays.
+
+    Parameters
+    ----------
+    n
+        How many delays to look back over.
+    initial
+        Buffer time until n delays have been seen.
+    offset
+        Safety margin.
+    """
+
+    n: int = 600
+    initial: Duration = "750ms"
+    offset: Duration = "350ms"
+
+    loop: ClassVar[Callable[..., None]]
+    """The compiled rule over a batch; its last argument is the offset."""
+
+    def __post_init__(self) -> None:
+        durations(self, "initial", "offset")
+        check_window(self, self.n)
+
+    def initial_state(self) -> list[float]:
+        """An empty ring."""
+        head = [float(micros(self.initial)), 0, 0, 0, float("inf"), float("-inf")]
+        return head + [0.0] * self.n
+
+    def buffers(self, delay: Float64, group: Int64, state: Float64, before: Float64,
+                after: Float64) -> None:
+        """Run the rule over a batch."""
+        type(self).loop(delay, group, state, before, after, float(micros(self.offset)))
 
 
 def check_window(policy: Policy, n: int) -> None:

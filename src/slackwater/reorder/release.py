@@ -23,7 +23,7 @@ Int64 = NDArray[np.int64]
 NEVER = np.iinfo(np.int64).min
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _group(order: Int64, key: Int64, starts: Int64, out: Int64) -> None:
     """Stable counting sort of `order` by key; starts[k] is where key k begins."""
     at = starts[:-1].copy()
@@ -32,7 +32,7 @@ def _group(order: Int64, key: Int64, starts: Int64, out: Int64) -> None:
         at[key[i]] += 1
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _settle_ties(order: Int64, time: Int64, n: Int64) -> None:
     """Among equal times the arrival number decides; rows of merged runs may stand otherwise."""
     for p in range(1, len(order)):
@@ -90,7 +90,7 @@ def _heap_pop(heap: Int64, size: int, time: Int64, n: Int64) -> int:
     return int(top)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def release(
     time: Int64, n: Int64, held: int, threshold: Int64,
     by_time: Int64, time_starts: Int64, by_arrival: Int64, arrival_starts: Int64,
@@ -120,6 +120,7 @@ def release(
             continue
         size = 0
         passed = NEVER  # the greatest threshold so far: the pointer stands behind all times ≤ it
+        begun, mark = count, mark_time[k]  # the watermark as a local: it is looked at for every row
         for a in range(first, stop + 1):
             final = a == stop
             j = steps if final else by_arrival[a]
@@ -131,32 +132,37 @@ def release(
                 size -= 1
                 out[count], step[count] = i, j
                 count += 1
-                mark_time[k], mark_n[k] = time[i], n[i]
+                mark = time[i]
             if theta > passed:
                 passed = theta
-                while p < end and time[by_time[p]] <= theta:
+                while p < end:
                     i = by_time[p]
+                    if time[i] > theta:
+                        break
                     p += 1
-                    if i < held + j and (i < held or late_by[i - held] == 0):
+                    if i < held or (i < held + j and late_by[i - held] == 0):
                         out[count], step[count] = i, j
                         count += 1
-                        mark_time[k], mark_n[k] = time[i], n[i]
+                        mark = time[i]
             if final:
                 break
             i = held + j
-            if time[i] < mark_time[k]:
-                late_by[j] = mark_time[k] - time[i]
-            elif time[i] <= passed:
+            t = time[i]
+            if t < mark:
+                late_by[j] = mark - t
+            elif t <= passed:
                 if size == len(heap):
                     grown = np.empty(max(64, 2 * size), np.int64)
                     grown[:size] = heap[:size]
                     heap = grown
                 _heap_push(heap, size, i, time, n)
                 size += 1
+        if count > begun:
+            mark_time[k], mark_n[k] = mark, n[out[count - 1]]
     return out[:count], step[:count]
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def by_step(rows: Int64, step: Int64, steps: int) -> tuple[Int64, Int64]:
     """Order released rows by the step that released them, keeping each key's order."""
     starts = np.zeros(steps + 2, np.int64)

@@ -7,17 +7,36 @@ from typing import ClassVar
 
 from numba import njit
 
-from slackwater.durations import Duration, micros
-from slackwater.reorder.policy import DelayPolicy, Float64, Int64, durations
-from slackwater.reorder.recent import NEXT, RING, check_window, remember, ring_state
+from slackwater.durations import Duration
+from slackwater.reorder.policy import Float64, Int64
+from slackwater.reorder.recent import NEXT, RING, RecentDelays, remember
 
 __all__ = ["WeightedMean"]
 
 _LOOK_BACK = 64  # weights halve with age: what is older adds less than a double can hold
 
 
+@njit(cache=True)
+def _run(delay: Float64, group: Int64, state: Float64, before: Float64, after: Float64,
+         offset: float) -> None:
+    for j in range(len(delay)):
+        s = state[group[j]]
+        before[j] = s[0]
+        if remember(s, delay[j]):
+            n = len(s) - RING
+            weight, weights, total = 0.5, 0.0, 0.0
+            at = int(s[NEXT])
+            for _ in range(min(n, _LOOK_BACK)):
+                at = at - 1 if at > 0 else n - 1
+                total += weight * s[RING + at]
+                weights += weight
+                weight *= 0.5
+            s[0] = max(total / weights + offset, 0.0)
+        after[j] = s[0]
+
+
 @dataclass(frozen=True)
-class WeightedMean(DelayPolicy):
+class WeightedMean(RecentDelays):
     """Σ delay_i·w_i / Σ w_i over the last n, w_i = 2^(n−i)/n with i = 1 the newest, plus an offset.
 
     Calm over a long time; single outliers pass it by, and so do sudden changes.
@@ -48,39 +67,7 @@ class WeightedMean(DelayPolicy):
     """
 
     n: int = 100
-    initial: Duration = "750ms"
     offset: Duration = "750ms"
 
     paper: ClassVar[str] = "BSTTWA"
-
-    def __post_init__(self) -> None:
-        durations(self, "initial", "offset")
-        check_window(self, self.n)
-
-    def initial_state(self) -> list[float]:
-        """An empty ring."""
-        return ring_state(self.initial, self.n)  # type: ignore[arg-type]
-
-    def buffers(self, delay: Float64, group: Int64, state: Float64, before: Float64,
-                after: Float64) -> None:
-        """Run the rule over a batch."""
-        _run(delay, group, state, before, after, float(micros(self.offset)))
-
-
-@njit(cache=True)
-def _run(delay: Float64, group: Int64, state: Float64, before: Float64, after: Float64,
-         offset: float) -> None:
-    for j in range(len(delay)):
-        s = state[group[j]]
-        before[j] = s[0]
-        if remember(s, delay[j]):
-            n = len(s) - RING
-            weight, weights, total = 0.5, 0.0, 0.0
-            at = int(s[NEXT])
-            for _ in range(min(n, _LOOK_BACK)):
-                at = at - 1 if at > 0 else n - 1
-                total += weight * s[RING + at]
-                weights += weight
-                weight *= 0.5
-            s[0] = max(total / weights + offset, 0.0)
-        after[j] = s[0]
+    loop = staticmethod(_run)

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from slackwater.durations import Duration, format_duration, micros
 from slackwater.errors import ConfigError, SnapshotError
-from slackwater.events import Roles, event_times, usable_rows
+from slackwater.events import Roles, usable_rows
 from slackwater.kernel import MemoryStore, Out, Store
 from slackwater.outcome import outcome
 from slackwater.state import Hold, KeyTable, Record, Table, bundle, unbundle
 from slackwater.state.hold import Rows, batch_of
 from slackwater.state.record import decode_schema, encode_schema
 from slackwater.window.aggregate import Aggregate
+from slackwater.window.extremes import Extremes
 from slackwater.window.lane import Lane, read_only
 from slackwater.window.names import Names
 from slackwater.window.schedule import (
@@ -27,6 +28,7 @@ from slackwater.window.schedule import (
     by_slide,
     by_slide_until,
     by_tuple,
+    by_tuple_of_one,
     by_tuple_until,
 )
 
@@ -142,7 +144,7 @@ class WindowLogic:
             "open": np.bool_(False), "kept": np.bool_(False)})
         self._names = Names("window/names", config.group)
         self._hold = Hold("window/open", self._store, self._gone)
-        self._lanes: list[tuple[str | None, Lane, list[int]]] = []
+        self._lanes: list[tuple[str | None, Lane | Extremes, list[int]]] = []
         self._schema: pa.Schema | None = None
         self._n = 0
 
@@ -158,11 +160,9 @@ class WindowLogic:
         refused = outcome(batch.take(pa.array(bad)), usable.reason[bad], usable.time[bad])
         return self._take_in(batch.take(pa.array(good)), usable.time[good], refused)
 
-    def push_usable(self, batch: pa.RecordBatch) -> Out:
-        """Take rows that are known to have a time: those of a stage before."""
+    def push_usable(self, batch: pa.RecordBatch, time: Int64) -> Out:
+        """Take rows whose times are known: those of a stage before."""
         self._look_at(batch.schema)
-        roles = self._config.roles
-        time, _ = event_times(batch.column(roles.time), unit=roles.unit, name=roles.time)
         return self._take_in(batch, time, None)
 
     def tick(self, now: int) -> Out:
@@ -198,11 +198,11 @@ class WindowLogic:
             "names": self._names.save(self._store), "open": self._hold.save(),
             "lanes": [lane.save(self._store) for _, lane, _ in self._lanes],
         }
-        index = Record("window", 1, meta).encode()
+        index = Record("window", 2, meta).encode()
         return index if self._own is None else bundle(index, self._own)
 
     def _load(self, index: bytes) -> None:
-        meta = Record.decode(index, kind="window", version=1).meta
+        meta = Record.decode(index, kind="window", version=2).meta
         if meta["config"] != self._fingerprint():
             raise SnapshotError("the window has changed since the snapshot", step="restore window",
                                 expected=meta["config"], got=self._fingerprint(),
@@ -242,10 +242,16 @@ class WindowLogic:
             by_column.setdefault(aggregate.column, []).append(i)
         for column, which in by_column.items():
             kind = None if column is None else schema.field(column).type
-            lane = Lane(f"window/lane{len(self._lanes)}", kind,
-                        [config.aggregates[i] for i in which])
+            name, asked = f"window/lane{len(self._lanes)}", [config.aggregates[i] for i in which]
+            lane = (Extremes(name, kind, asked) if Extremes.suits(asked, config.group)
+                    else Lane(name, kind, asked))
             self._lanes.append((column, lane, which))
         self._schema = schema
+
+    def _keep(self, key: Int64) -> None:
+        """Note that groups have values; with one group there is no need to ask every row."""
+        if len(key):
+            self._groups["kept"][key if self._config.group else 0] = True
 
     def _gone(self, rows: Rows) -> NDArray[np.bool_]:
         last, is_open = self._groups["last"][rows.key], self._groups["open"][rows.key]
@@ -261,16 +267,17 @@ class WindowLogic:
         if config.slide is not None:
             probes = by_slide(key, time, config.range, config.slide, groups["last"],
                               groups["floor"], groups["next_end"], late)
-            groups["kept"][key] = True
+            self._keep(key)
             answers = self._answers(key, time, batch, late, probes)
             ready = self._by_window(probes, answers)
         else:
             parts, _ = self._hold.due(int(groups["last"][key].max(initial=NEVER)))
             probe_of = np.empty(len(time), np.int64)
             first_probe = np.full(len(self._keys), -1)
-            probes = by_tuple(key, time, config.range, groups["last"], groups["floor"],
-                              groups["open"], late, probe_of, first_probe)
-            groups["kept"][key] = True
+            state = groups["last"], groups["floor"], groups["open"], late, probe_of, first_probe
+            probes = (by_tuple(key, time, config.range, *state) if config.group
+                      else by_tuple_of_one(time, config.range, *state))
+            self._keep(key)
             answers = self._answers(key, time, batch, late, probes)
             n = np.arange(self._n, self._n + len(time))
             ready = self._by_row(parts, first_probe, batch, probe_of, answers)

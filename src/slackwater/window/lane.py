@@ -17,7 +17,7 @@ from slackwater.window import ranks, stacks
 from slackwater.window.aggregate import Aggregate
 from slackwater.window.schedule import Probes
 
-__all__ = ["Lane", "read_only"]
+__all__ = ["Lane", "numbers", "read_only", "typed"]
 
 _NONE = np.zeros(0)
 
@@ -119,25 +119,16 @@ class Lane:
             NDArray[Any], NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_] | None]:
         if column is None:
             return np.zeros(rows, np.int64), _NONE, _NONE, None
-        missing = None
-        if column.null_count:
-            missing = column.is_null().to_numpy(zero_copy_only=False)
-        if self._constant and not pa.types.is_floating(column.type):
+        floating = pa.types.is_floating(column.type)
+        if self._constant and not floating:
+            missing = (column.is_null().to_numpy(zero_copy_only=False) if column.null_count
+                       else None)
             return np.zeros(rows, np.int64), _NONE, _NONE, missing
-        if pa.types.is_floating(column.type):
-            value = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
-            strange = np.isnan(value)  # NULL is NaN here, too
-            missing = strange if strange.any() else None
-            if self._constant:
-                return np.zeros(rows, np.int64), _NONE, _NONE, missing
+        value, missing = numbers(column)
+        if self._constant:
+            return np.zeros(rows, np.int64), _NONE, _NONE, missing
+        if floating:
             return value, value, np.zeros(rows) if self._asked.sum else _NONE, missing
-        if not pa.types.is_integer(column.type):
-            # times and durations as numbers of their own unit, booleans as 0 and 1
-            column = column.cast(pa.int64() if not pa.types.is_boolean(column.type) else pa.int8())
-        if column.type == pa.uint64():
-            column = column.cast(pa.int64())
-        filled = pc.fill_null(column, 0) if column.null_count else column
-        value = filled.cast(pa.int64()).to_numpy(zero_copy_only=False)
         if not self._asked.sum:
             return value, _NONE, _NONE, missing
         # an int64 as the sum of two doubles: 32 bits each are exact
@@ -199,10 +190,10 @@ class Lane:
         if function in ("min", "max", "first", "last"):
             values = {"min": out.least, "max": out.most, "first": out.first,
                       "last": out.last}[function]
-            return _typed(pa.array(values, mask=empty), self._kind)
+            return typed(pa.array(values, mask=empty), self._kind)
         if function == "sum" and self._dtype is np.int64:
             sums = _whole_sums(out.hi, out.lo, empty)
-            return sums if pa.types.is_integer(self._kind) else _typed(sums, self._kind)
+            return sums if pa.types.is_integer(self._kind) else typed(sums, self._kind)
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             if function == "sum":
                 return pa.array(out.hi + out.lo, mask=empty)
@@ -213,6 +204,20 @@ class Lane:
         assert aggregate.q is not None
         quantiles: NDArray[Any] = out.quantiles[..., self._q.index(aggregate.q)]
         return pa.array(quantiles, mask=empty)
+
+
+def numbers(column: pa.Array) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+    """A column as float64 or int64, and which rows are left out (None: none)."""
+    if pa.types.is_floating(column.type):
+        value = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        strange = np.isnan(value)  # NULL is NaN here, too
+        return value, strange if strange.any() else None
+    missing = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
+    if not pa.types.is_integer(column.type):
+        # times and durations as numbers of their own unit, booleans as 0 and 1
+        column = column.cast(pa.int64() if not pa.types.is_boolean(column.type) else pa.int8())
+    filled = pc.fill_null(column, 0) if column.null_count else column
+    return filled.cast(pa.int64()).to_numpy(zero_copy_only=False), missing
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
@@ -256,7 +261,7 @@ def _whole_sums(hi: NDArray[np.float64], lo: NDArray[np.float64],
     return pa.array(values, mask=~fits if empty is None else ~fits | empty)
 
 
-def _typed(values: pa.Array, kind: pa.DataType | None) -> pa.Array:
+def typed(values: pa.Array, kind: pa.DataType | None) -> pa.Array:
     """Numbers as what the column was."""
     assert kind is not None
     if pa.types.is_integer(kind):

@@ -13,7 +13,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["NEVER", "Probes", "by_slide", "by_slide_until", "by_tuple", "by_tuple_until"]
+__all__ = ["NEVER", "Probes", "by_slide", "by_slide_until", "by_tuple", "by_tuple_of_one",
+           "by_tuple_until"]
 
 Int64 = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -29,7 +30,7 @@ class Probes(NamedTuple):
     end: Int64
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def by_tuple(group: Int64, time: Int64, span: int, last: Int64, floor: Int64, open_: Flags,
              late: Flags, probe_of: Int64, first_probe: Int64) -> Probes:
     """One window (t − span, t] for each time t of a group, evaluated when a later row comes.
@@ -64,6 +65,36 @@ def by_tuple(group: Int64, time: Int64, span: int, last: Int64, floor: Int64, op
     return Probes(at[:count].copy(), whose[:count].copy(), low[:count].copy(), end[:count].copy())
 
 
+@njit(cache=True, nogil=True)
+def by_tuple_of_one(time: Int64, span: int, last: Int64, floor: Int64, open_: Flags, late: Flags,
+                    probe_of: Int64, first_probe: Int64) -> Probes:
+    """`by_tuple` where all rows are of one group: what is open is simply what came last."""
+    n, count = len(time), 0
+    at, low, end = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+    newest, lowest, is_open, was_open = last[0], floor[0], open_[0], open_[0]
+    for r in range(n):
+        t = time[r]
+        probe_of[r] = count  # the next probe closes it
+        if t < newest or t < lowest:
+            late[r] = True
+            probe_of[r] = -1
+            continue
+        if t > newest and is_open:
+            at[count], low[count], end[count] = r, newest - span + 1, newest
+            count += 1
+            probe_of[r] = count
+        newest, is_open = t, True
+    for r in range(n - 1, -1, -1):
+        if probe_of[r] == count:
+            probe_of[r] = -1
+        elif not late[r]:
+            break
+    if was_open and count:
+        first_probe[0] = 0
+    last[0], open_[0] = newest, is_open
+    return Probes(at[:count], np.zeros(count, np.int64), low[:count], end[:count])
+
+
 def by_tuple_until(theta: Int64, span: int, last: Int64, floor: Int64, open_: Flags,
                    first_probe: Int64) -> Probes:
     """Close what time alone closes: for each group everything before its `theta`."""
@@ -87,7 +118,7 @@ def _more(array: Int64) -> Int64:
     return grown
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def by_slide(group: Int64, time: Int64, span: int, slide: int, last: Int64, floor: Int64,
              next_end: Int64, late: Flags) -> Probes:
     """Windows [start, start + span) with start a multiple of `slide` from the epoch.
@@ -118,7 +149,7 @@ def by_slide(group: Int64, time: Int64, span: int, slide: int, last: Int64, floo
     return Probes(at[:count].copy(), whose[:count].copy(), low[:count].copy(), end[:count].copy())
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def by_slide_until(theta: Int64, span: int, slide: int, last: Int64, floor: Int64,
                    next_end: Int64) -> Probes:
     """Close, for each group, the windows that end at or before its `theta`."""

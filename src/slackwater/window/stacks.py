@@ -140,7 +140,7 @@ def _turn(e: Entries, g: Groups, k: int, asked: Asked, dirty: NDArray[np.bool_])
     g.hi[k], g.lo[k], g.n[k], g.mean[k], g.m2[k] = 0.0, 0.0, 0, 0.0, 0.0
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def run(row: int, probe: int, group: NDArray[np.int64], time: NDArray[np.int64],
         value: NDArray[Any], hi: NDArray[np.float64], lo: NDArray[np.float64],
         skip: NDArray[np.bool_], at: NDArray[np.int64], whose: NDArray[np.int64],

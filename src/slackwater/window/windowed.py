@@ -83,11 +83,13 @@ class WindowedLogic:
         if index is None:
             self._reorder = config.reorder.start(store)
             self._window = config.window.start(store)
+            self._reorder.bare = True
             return
         record = Record.decode(index, kind="windowed", version=1)
         self._count = dict(record.meta)
         self._reorder = config.reorder.restore(record.arrays["reorder"].tobytes(), store)
         self._window = config.window.restore(record.arrays["window"].tobytes(), store)
+        self._reorder.bare = True
 
     def push(self, batch: pa.RecordBatch) -> Out:
         """Take events, in arrival order."""
@@ -129,11 +131,10 @@ class WindowedLogic:
         return self._joined(out, self._window.advance(self._reorder.reached(self._window.groups)))
 
     def _pass_on(self, ordered: Out) -> Out:
-        rows = ordered.ready
-        if rows.num_columns < 3:  # nothing but what the operator adds: no input so far
+        if ordered.ready.num_columns == 0:  # no input so far
             out = self._window.idle(0)
         else:
-            out = self._window.push_usable(rows.select(rows.schema.names[:-2]))
+            out = self._window.push_usable(ordered.ready, self._reorder.times)
         late, quarantined = _both(ordered.late, out.late), _both(ordered.quarantined,
                                                                  out.quarantined)
         self._count["late"] += late.num_rows

@@ -1,19 +1,21 @@
-"""Queries on Spark: SELECT over windows, EVENT for patterns."""
+"""Queries on Spark: SELECT over windows and over two streams, EVENT for patterns."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from slackwater.durations import Duration, micros
-from slackwater.errors import ConfigError
+from slackwater.errors import ConfigError, did_you_mean
 from slackwater.events import Roles
 from slackwater.query import SelectQuery, query_kind
 from slackwater.query.select_parse import parse_select
 from slackwater.reorder import Policy
 from slackwater.spark.carried import Carried, Input
 from slackwater.spark.operators.arrival import with_arrival
+from slackwater.spark.operators.correlate_query import OPTIONS, pairs_of_views
 from slackwater.spark.operators.match import match
 from slackwater.spark.runner import arrow_schema, carry
 
@@ -36,6 +38,7 @@ def query(
     emit: str = "final",
     quiet: Duration | None = "10s",
     shards: int | None = None,
+    **correlation: Any,
 ) -> DataFrame:
     """Run a query of Slackwater's language over a streaming or batch DataFrame.
 
@@ -46,9 +49,11 @@ def query(
     Parameters
     ----------
     data
-        A DataFrame; or a session, whose table or view the query's FROM names.
+        A DataFrame; or a session, whose table or view the query's FROM names (two of them for a
+        query over two streams).
     text
-        ``SELECT … FROM name [RANGE …, SLIDE …, DRATIO …] WHERE … GROUP BY …`` or
+        ``SELECT … FROM name [RANGE …, SLIDE …, DRATIO …] WHERE … GROUP BY …``,
+        ``SELECT … FROM A a, B b WHERE |@a − @b| <= 5 seconds CONFIDENCE 80% AND …`` or
         ``EVENT SEQ(…) WHERE … WITHIN … RETURN …``.
     time, arrival, source, sequence, type, unit
         Which columns are what (see `reorder`); `type` for EVENT queries.
@@ -60,8 +65,18 @@ def query(
         For EVENT queries: "final", or "eager" with retractions.
     quiet, shards
         As for `reorder`.
+    correlation
+        For queries over two streams: `time_min`, `time_max`, `max_delay`, `shortest`, `longest` and
+        `distribution`, as for `correlate`.
     """
     kind = query_kind(text)
+    for name in correlation:
+        if kind != "correlate" or name not in OPTIONS:
+            raise ConfigError(f"{name!r} is no option of this query", step="query",
+                              hint=did_you_mean(name, OPTIONS) if kind == "correlate" else None)
+    if kind == "correlate":
+        return pairs_of_views(data, text, by=by, arrival=arrival, unit=unit, shards=shards,
+                              **correlation)
     if kind == "event":
         if not isinstance(data, DataFrame):
             raise ConfigError("an EVENT query has no FROM", step="query",

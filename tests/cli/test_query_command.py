@@ -1,0 +1,122 @@
+"""`slackwater query` with EVENT queries: the plan, the matches as JSON, the options."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slackwater.cli import main
+from slackwater.query.explain import explain_event
+
+Query = Callable[..., tuple[int, str, str]]
+
+ROWS = """time,kind,id,v
+2024-01-01T00:00:00Z,A,1,1
+2024-01-01T00:00:05Z,C,1,9
+2024-01-01T00:00:02Z,B,1,2
+2024-01-01T00:00:20Z,A,2,3
+2024-01-01T00:00:22Z,D,2,4
+2024-01-01T00:00:21Z,D,2,5
+2024-01-01T00:00:25Z,C,2,6
+"""
+NEGATED = "EVENT SEQ(A a, !(B b), C c) WHERE [id] WITHIN 10 s RETURN a.id, c.v - a.v AS rise"
+KLEENE = "EVENT SEQ(A a, D+ d[], C c) WHERE [id] WITHIN 10 s RETURN count(d) AS op_count, d.v"
+CSV = ("--data", "rows.csv", "--type", "kind")
+
+
+@pytest.fixture
+def query(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+          tmp_path: Path) -> Query:
+    """Runs ``slackwater query …`` beside rows.csv: exit code, standard output, standard error."""
+    monkeypatch.chdir(tmp_path)
+    Path("rows.csv").write_text(ROWS)
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["slackwater", "query", *arguments])
+        with pytest.raises(SystemExit) as end:
+            main()
+        printed = capsys.readouterr()
+        return int(end.value.code or 0), printed.out, printed.err
+
+    return run
+
+
+def told(query: Query, *arguments: str) -> list[dict[str, Any]]:
+    code, out, err = query(*arguments, "--json")
+    assert (code, err) == (0, "")
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def test_a_match_is_an_object_of_four(query: Query) -> None:
+    (row,) = told(query, NEGATED, *CSV, "--slack", "10s")
+    assert list(row) == ["match_id", "op", "events", "return"]
+    assert row["op"] == "+"
+    assert row["return"] == {"id": 2, "rise": 3}
+    assert row["events"] == {
+        "a": {"time": "2024-01-01T00:00:20+00:00", "kind": "A", "id": 2, "v": 3},
+        "c": {"time": "2024-01-01T00:00:25+00:00", "kind": "C", "id": 2, "v": 6}}
+
+
+def test_a_kleene_variable_is_a_list_of_rows(query: Query) -> None:
+    rows = told(query, KLEENE, *CSV, "--slack", "10s", "--select", "skip_till_next")
+    assert [row["return"] for row in rows] == [{"op_count": 2, "v": [5, 4]}]
+    assert [event["v"] for event in rows[0]["events"]["d"]] == [5, 4]
+    assert len(told(query, KLEENE, *CSV, "--slack", "10s")) == 3
+
+
+def test_without_return_the_object_is_empty(query: Query) -> None:
+    rows = told(query, "EVENT A a WITHIN 1 s", *CSV, "--slack", "10s")
+    assert [(list(row), row["return"]) for row in rows] == [
+        (["match_id", "op", "events", "return"], {})] * 2
+
+
+def test_eager_takes_back_under_the_same_id(query: Query) -> None:
+    rows = told(query, NEGATED, *CSV, "--slack", "10s", "--emit", "eager")
+    assert [(row["op"], row["return"]["id"]) for row in rows if row["return"]["id"] == 2] == [
+        ("+", 2)]
+    # all of the file is one batch, in which the late B is known before the match would be told
+    Path("rows.csv").write_text(ROWS.replace("00:02Z,B", "00:15Z,B"))
+    rows = told(query, NEGATED, *CSV, "--slack", "10s", "--emit", "eager")
+    assert sorted(row["return"]["id"] for row in rows) == [1, 2]
+
+
+def test_slack_decides_what_is_late(query: Query) -> None:
+    # without slack the B comes too late to undo the first match
+    rows = told(query, NEGATED, *CSV)
+    assert [row["return"]["id"] for row in rows] == [1, 2]
+    assert [row["return"]["id"] for row in told(query, NEGATED, *CSV, "--slack", "3s")] == [2]
+
+
+def test_the_type_column_must_be_told_where_it_has_another_name(query: Query) -> None:
+    code, out, err = query(NEGATED, "--data", "rows.csv", "--json")
+    assert (code, out) == (2, "")
+    assert "type" in err
+    Path("rows.csv").write_text(ROWS.replace("kind", "type"))
+    assert len(told(query, NEGATED, "--data", "rows.csv", "--slack", "10s")) == 1
+
+
+def test_explain_prints_the_plan_and_reads_nothing(query: Query) -> None:
+    code, out, err = query(f"EXPLAIN {NEGATED}")
+    assert (code, err) == (0, "")
+    assert out == explain_event(NEGATED) + "\n"
+    assert "partition  by id" in out
+    assert "negation   no b between a and c" in out
+    assert json.loads(query(f"explain {NEGATED}", "--json")[1]) == {"plan": out.splitlines()}
+
+
+@pytest.mark.parametrize(("arguments", "says"), [
+    ((NEGATED,), "--data FILE"),
+    ((NEGATED, *CSV, "--emit", "eagre"), "did you mean 'eager'"),
+    ((NEGATED, *CSV, "--select", "strickt"), "did you mean 'strict'"),
+    (("SELECT COUNT(*) FROM s [RANGE 1 s]", *CSV, "--emit", "eager"), "an EVENT query"),
+    (("EXPLAIN EVENT SEQ(A a, B b)",), "WITHIN"),
+])
+def test_mistakes(query: Query, arguments: tuple[str, ...], says: str) -> None:
+    code, out, err = query(*arguments)
+    assert (code, out) == (2, "")
+    assert says in err
