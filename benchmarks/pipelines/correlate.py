@@ -25,7 +25,7 @@ from benchmarks.workloads import STAMP, START
 from slackwater.spark import correlate, local_session, ready
 
 GAP, D, SHORTEST, LONGEST, DELAY = 100, 500, 20, 200, 2_000_000  # microseconds
-CONFIDENCE, ROWS, BATCHES, WARM_UP = 0.8, 50_000, 9, 3
+CONFIDENCE, ROWS, BATCHES, WARM_UP = 0.8, 50_000, 7, 2
 WIDTH = 2 * (D + LONGEST)  # of the peer's buckets: narrower ones copy more, wider ones probe more
 SIDES = ("left", "right")
 

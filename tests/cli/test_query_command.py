@@ -77,12 +77,10 @@ def test_without_return_the_object_is_empty(query: Query) -> None:
 
 def test_eager_takes_back_under_the_same_id(query: Query) -> None:
     rows = told(query, NEGATED, *CSV, "--slack", "10s", "--emit", "eager")
-    assert [(row["op"], row["return"]["id"]) for row in rows if row["return"]["id"] == 2] == [
-        ("+", 2)]
-    # all of the file is one batch, in which the late B is known before the match would be told
-    Path("rows.csv").write_text(ROWS.replace("00:02Z,B", "00:15Z,B"))
-    rows = told(query, NEGATED, *CSV, "--slack", "10s", "--emit", "eager")
-    assert sorted(row["return"]["id"] for row in rows) == [1, 2]
+    assert [(row["op"], row["return"]["id"]) for row in rows] == [("+", 1), ("-", 1), ("+", 2)]
+    first, second, third = (row["match_id"] for row in rows)
+    assert first == second != third
+    assert rows[0]["events"] == rows[1]["events"]
 
 
 def test_slack_decides_what_is_late(query: Query) -> None:

@@ -18,7 +18,7 @@ from slackwater.kernel import MemoryStore, Out, Store
 from slackwater.outcome import outcome
 from slackwater.reorder.named import as_policy
 from slackwater.reorder.policy import NO_SEQUENCE, Arrivals, Estimator, Explains, Policy
-from slackwater.reorder.release import NEVER, by_step, order_by_key, release
+from slackwater.reorder.release import NEVER, by_step, in_time, order_by_key, release
 from slackwater.state import Hold, KeyTable, Record, Table, bundle, unbundle
 from slackwater.state.hold import Rows
 from slackwater.state.record import decode_schema, encode_schema
@@ -291,18 +291,30 @@ class ReorderLogic:
         rows = Rows.concat([*parts, new])
         held, keys = len(rows) - len(new), self._marks.rows
         by_time, time_starts = order_by_key(rows.key, rows.time, rows.n, keys)
-        by_arrival, arrival_starts = _arrival_order(new.key, keys)
         late_by = np.zeros(len(new), np.int64)
-        before = self._marks["time"].copy() if now is not None or not len(new) else None
-        out, step = release(rows.time, rows.n, held, threshold, by_time, time_starts, by_arrival,
-                            arrival_starts, last, self._marks["time"], self._marks["n"], late_by)
-        if before is not None:
-            self._marks.touch(np.flatnonzero(before != self._marks["time"]))
-        if keys > 1:
-            out, step = self._across_keys(rows, out, step, len(new))
-        stays = np.ones(len(rows), bool)
-        stays[out] = False
-        stays[held:][late_by > 0] = False
+        stays = np.zeros(len(rows), bool)
+        passed = NEVER
+        if self.bare and keys == 1:  # the steps, which the short way does not give, are not needed
+            passed = in_time(new.time, threshold, int(self._marks["time"][0]))
+        if passed != NEVER:
+            upto = int(np.searchsorted(rows.time, passed, side="right", sorter=by_time))
+            out, step = by_time[:upto], by_time[:0]
+            stays[by_time[upto:]] = True
+            if upto:
+                self._marks["time"][0], self._marks["n"][0] = rows.time[out[-1]], rows.n[out[-1]]
+        else:
+            by_arrival, arrival_starts = _arrival_order(new.key, keys)
+            before = self._marks["time"].copy() if now is not None or not len(new) else None
+            out, step = release(rows.time, rows.n, held, threshold, by_time, time_starts,
+                                by_arrival, arrival_starts, last, self._marks["time"],
+                                self._marks["n"], late_by)
+            if before is not None:
+                self._marks.touch(np.flatnonzero(before != self._marks["time"]))
+            if keys > 1:
+                out, step = self._across_keys(rows, out, step, len(new))
+            stays[:] = True
+            stays[out] = False
+            stays[held:][late_by > 0] = False
         at = 0
         keep = []
         for part in parts:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from slackwater.reorder.radix import order_of
 
-__all__ = ["order_by_key", "release"]
+__all__ = ["by_step", "in_time", "order_by_key", "release"]
 
 Int64 = NDArray[np.int64]
 NEVER = np.iinfo(np.int64).min
@@ -88,6 +88,21 @@ def _heap_pop(heap: Int64, size: int, time: Int64, n: Int64) -> int:
         at = down
     heap[at] = item
     return int(top)
+
+
+@njit(cache=True, nogil=True)
+def in_time(time: Int64, threshold: Int64, mark: int) -> int:
+    """The greatest threshold, if every arrival (all of one key) is above all thresholds so far.
+
+    Then none is late, and what leaves is simply, in time order, all up to the greatest threshold.
+    `NEVER` if some arrival is not, or if there is none.
+    """
+    passed = NEVER
+    for j in range(len(time)):
+        passed = max(passed, threshold[j])
+        if time[j] <= passed or time[j] < mark:
+            return NEVER
+    return passed
 
 
 @njit(cache=True, nogil=True)

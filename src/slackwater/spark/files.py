@@ -34,7 +34,9 @@ def run_table(table: pa.Table, kernel: Kernel,
         found = out.toArrow()
     ready = found.filter(pc.equal(found["_status"], "ready"))
     rows = outcome_schema(table.schema)
-    parts = [ready.select([n for n in found.column_names if n not in ("_status", ROW)])]
+    # results of another shape than the input have no reason of their own, as in-process
+    added = ("_status", ROW, "_reason", "_released") if ROW in found.column_names else ("_status",)
+    parts = [ready.select([n for n in found.column_names if n not in added])]
     for status in ("late", "quarantined"):
         part = found.filter(pc.equal(found["_status"], status))
         if ROW in found.column_names:

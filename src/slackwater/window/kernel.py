@@ -271,7 +271,8 @@ class WindowLogic:
             answers = self._answers(key, time, batch, late, probes)
             ready = self._by_window(probes, answers)
         else:
-            parts, _ = self._hold.due(int(groups["last"][key].max(initial=NEVER)))
+            reach = groups["last"][key] if config.group else groups["last"]
+            parts, _ = self._hold.due(int(reach.max(initial=NEVER)))
             probe_of = np.empty(len(time), np.int64)
             first_probe = np.full(len(self._keys), -1)
             state = groups["last"], groups["floor"], groups["open"], late, probe_of, first_probe

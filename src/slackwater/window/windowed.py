@@ -12,9 +12,12 @@ from slackwater.errors import ConfigError
 from slackwater.kernel import MemoryStore, Out, Store
 from slackwater.reorder import Reorder
 from slackwater.state import Record, bundle, unbundle
+from slackwater.state.hold import batch_of
 from slackwater.window.kernel import Window
 
 __all__ = ["Windowed"]
+
+_PIECE = 1 << 18  # rows that go through both stages at once: what they make stays in the cache
 
 
 @dataclass(frozen=True)
@@ -93,8 +96,15 @@ class WindowedLogic:
 
     def push(self, batch: pa.RecordBatch) -> Out:
         """Take events, in arrival order."""
-        self._count["rows"] += batch.num_rows
-        return self._pass_on(self._reorder.push(batch))
+        outs = []
+        for at in range(0, max(batch.num_rows, 1), _PIECE):
+            piece = batch.slice(at, _PIECE)
+            self._count["rows"] += piece.num_rows
+            outs.append(self._pass_on(self._reorder.push(piece)))
+        if len(outs) == 1:
+            return outs[0]
+        return Out(_all([o.ready for o in outs]), _all([o.late for o in outs]),
+                   _all([o.quarantined for o in outs]), outs[-1].notes)
 
     def leave_out(self, rows: int) -> None:
         """Note that rows were filtered out before they came here."""
@@ -158,8 +168,9 @@ class WindowedLogic:
 
 
 def _both(one: pa.RecordBatch, two: pa.RecordBatch) -> pa.RecordBatch:
-    if two.num_rows == 0 or two.num_columns == 0:
-        return one
-    if one.num_rows == 0:
-        return two
-    return pa.concat_batches([one, two])
+    return _all([one, two])
+
+
+def _all(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    """One batch of them all; those without rows may have no columns yet."""
+    return batch_of([b for b in batches if b.num_rows] or batches[:1])
