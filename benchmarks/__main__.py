@@ -17,7 +17,8 @@ from rich.table import Table
 from benchmarks.result import Result
 
 MODULES = ["kernels.reorder", "kernels.tide", "kernels.synchronise", "kernels.window",
-           "kernels.pattern", "kernels.correlate", "pipelines.reorder"]
+           "kernels.pattern", "kernels.correlate", "pipelines.reorder",
+           "pipelines.correlate", "pipelines.pattern"]
 
 
 def main(names: list[str]) -> None:
