@@ -305,7 +305,7 @@ class CorrelateLogic:
     def _drop_obsolete(self) -> None:
         for s, hold in enumerate(self._held):
             if len(hold):
-                parts, _ = hold.due(int(self._thresholds(s).max()) - 1)
+                parts = hold.due(int(self._thresholds(s).max()) - 1)
                 hold.settle([np.ones(len(part), bool) for part in parts], parts)
 
     def _buffered(self) -> int:

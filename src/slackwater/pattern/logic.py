@@ -187,7 +187,7 @@ class MatchLogic:
         mark = self._clocks.mark
         if not len(self._waiting) or not len(mark):
             return found, step
-        parts, _ = self._waiting.due(int(mark.max()) - 1)
+        parts = self._waiting.due(int(mark.max()) - 1)
         if not parts:
             return found, step
         due = [rows.time < mark[rows.key] for rows in parts]
@@ -230,7 +230,7 @@ class MatchLogic:
         """Hand the hold what is new, and take from it what is outdated."""
         live, mark = self._live, self._clocks.mark
         if len(mark):
-            parts, _ = self._hold.due(int(less(mark, self._config.retention).max()))
+            parts = self._hold.due(int(less(mark, self._config.retention).max()))
             self._hold.settle([np.ones(len(p), bool) for p in parts], parts)
         new = np.flatnonzero((live["n"] >= self._saved)
                              & ~self._outdated(live["time"], live["stream"]))

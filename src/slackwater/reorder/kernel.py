@@ -287,7 +287,7 @@ class ReorderLogic:
         quarantined: tuple[pa.RecordBatch, Any, Int64] | None,
     ) -> Out:
         upto = max(int(threshold.max(initial=NEVER)), int(last.max(initial=NEVER)))
-        parts, _ = self._hold.due(upto)
+        parts = self._hold.due(upto)
         rows = Rows.concat([*parts, new])
         held, keys = len(rows) - len(new), self._marks.rows
         by_time, time_starts = order_by_key(rows.key, rows.time, rows.n, keys)

@@ -90,17 +90,16 @@ class Hold:
         order = np.lexsort((rows.n, rows.time)) if (np.diff(rows.time) < 0).any() else None
         self._append(rows if order is None else rows.take(order))
 
-    def due(self, upto: int) -> tuple[list[Rows], list[Int64]]:
-        """Live rows of every run that has one with time ≤ `upto`, and where they are in it."""
-        self._due, parts, places = [], [], []
+    def due(self, upto: int) -> list[Rows]:
+        """Live rows of every run that has one with time ≤ `upto`; `settle` is told what stays."""
+        self._due, parts = [], []
         for run in self._runs:
             if run.first <= upto:
                 rows = self._read(run)
                 live = np.flatnonzero(~self._gone(rows))
                 self._due.append(run)
                 parts.append(rows if len(live) == len(rows) else rows.take(live))
-                places.append(live)
-        return parts, places
+        return parts
 
     def near(self, first: int, last: int) -> list[Rows]:
         """Live rows of every run that may have one with a time in [first, last]: only a look."""
@@ -128,7 +127,7 @@ class Hold:
 
     def everything(self) -> list[Rows]:
         """All live rows."""
-        return self.due(np.iinfo(np.int64).max)[0]
+        return self.due(np.iinfo(np.int64).max)
 
     def clear(self) -> None:
         """Drop all rows."""

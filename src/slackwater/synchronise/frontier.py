@@ -125,7 +125,7 @@ class FrontierLogic(SyncLogic):
                  mark: Int64) -> tuple[Rows, Int64, NDArray[np.bool_]]:
         """Rows that leave, the step of each, and which new rows stay."""
         final = self._key_rows[:, MARK].copy()
-        parts, _ = self._hold.due(int(final.max(initial=NEVER)))
+        parts = self._hold.due(int(final.max(initial=NEVER)))
         rows = Rows.concat([*parts, new])
         held, keys = len(rows) - len(new), len(final)
         by_time, time_starts = order_by_key(rows.key, rows.time, rows.n, keys)
@@ -151,7 +151,7 @@ class FrontierLogic(SyncLogic):
 
     def _quiet_release(self, now: Int64, forced: Int64) -> Released:
         none = np.zeros(0, np.int64)
-        parts, _ = self._hold.due(int(self._key_rows[:, MARK].max(initial=NEVER)))
+        parts = self._hold.due(int(self._key_rows[:, MARK].max(initial=NEVER)))
         if not parts:
             self._key_rows[:, GONE] = self._key_rows[:, MARK]
             return self._none_released()

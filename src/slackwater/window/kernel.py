@@ -272,7 +272,7 @@ class WindowLogic:
             ready = self._by_window(probes, answers)
         else:
             reach = groups["last"][key] if config.group else groups["last"]
-            parts, _ = self._hold.due(int(reach.max(initial=NEVER)))
+            parts = self._hold.due(int(reach.max(initial=NEVER)))
             probe_of = np.empty(len(time), np.int64)
             first_probe = np.full(len(self._keys), -1)
             state = groups["last"], groups["floor"], groups["open"], late, probe_of, first_probe
@@ -299,7 +299,7 @@ class WindowLogic:
             groups.touch(probes.group)
             ready = self._by_window(probes, self._ask(probes))
         else:
-            parts, _ = self._hold.due(int(theta.max(initial=NEVER)))
+            parts = self._hold.due(int(theta.max(initial=NEVER)))
             first_probe = np.full(len(self._keys), -1)
             probes = by_tuple_until(theta, self._span, groups["last"], groups["floor"],
                                     groups["open"], first_probe)
