@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from slackwater.spark.carried import Carried, row_column, statuses
-from slackwater.spark.packing import cast_to, with_status
+from slackwater.spark.packing import cast_to, numbered, quoted, with_status
 from slackwater.state.hold import batch_of, ipc_batch
 
 __all__ = ["one_input", "two_inputs"]
@@ -25,10 +25,12 @@ def one_input(df: DataFrame, what: Carried, schema: pa.Schema, output: pa.Schema
     given = what.inputs[0]
     # ties of one arrival go by input position; the sort alone would not keep it
     placed = df.withColumn(_POSITION, F.monotonically_increasing_id())
-    spread = (placed.repartition(*[F.col(c) for c in given.shard_by]) if given.shard_by
+    spread = (placed.repartition(*[F.col(quoted(c)) for c in given.shard_by]) if given.shard_by
               else placed.coalesce(1))
-    ordered = spread.sortWithinPartitions(given.arrival, _POSITION).drop(_POSITION)
-    return ordered.mapInArrow(_run_through(what, schema, output), from_arrow_schema(output))
+    arrival = F.col(quoted(given.arrival or _POSITION))
+    ordered = spread.sortWithinPartitions(arrival, _POSITION).drop(_POSITION)
+    return numbered(ordered).mapInArrow(_run_through(what, schema, output),
+                                        from_arrow_schema(output))
 
 
 def _run_through(what: Carried, schema: pa.Schema,

@@ -29,7 +29,9 @@ def run_table(table: pa.Table, kernel: Kernel,
     """Run a kernel over a table on Spark (batch): what is ready, late and quarantined."""
     with tempfile.TemporaryDirectory() as folder:
         spark = session or local_session(log=Path(folder) / "spark.log")
-        pq.write_table(table, Path(folder) / "rows.parquet")
+        # Spark reads no nanoseconds; inside, times are microseconds anyway
+        pq.write_table(table, Path(folder) / "rows.parquet", coerce_timestamps="us",
+                       allow_truncated_timestamps=True)
         out = _carry(spark.read.parquet(str(Path(folder) / "rows.parquet")), kernel, table.schema)
         found = out.toArrow()
     ready = found.filter(pc.equal(found["_status"], "ready"))

@@ -12,12 +12,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark import TaskContext
+from pyspark.sql import DataFrame
 
 from slackwater.events import RESERVED
 from slackwater.state.hold import batch_of, ipc_batch, ipc_bytes
 
-__all__ = ["PACKED", "ROW", "SHARD", "UNPACKED", "canonical_schema", "cast_to", "pack",
-           "shard_labels", "spread_and_pack", "unpack", "with_status"]
+__all__ = ["PACKED", "ROW", "SHARD", "UNPACKED", "canonical_schema", "cast_to",
+           "numbered", "pack", "quoted", "shard_labels", "spread_and_pack", "unpack", "with_status"]
 
 SHARD = "_shard"
 ROW = "_row"
@@ -32,6 +33,19 @@ _SLICE = 1 << 16   # rows of one Arrow batch handed back to the JVM
 Batches = Iterator[pa.RecordBatch]
 Int = NDArray[np.integer]
 Spread = Callable[[pa.RecordBatch], tuple[pa.RecordBatch, Int]]
+
+
+def quoted(name: str) -> str:
+    """A column's name for Spark, which takes a bare dot for the way into a struct."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def numbered(df: DataFrame) -> DataFrame:
+    """The columns under numbers: mapInArrow looks them up by bare name, dots and all.
+
+    The functions that it runs go by position, and know the real names from their schema.
+    """
+    return df.toDF(*(f"c{i}" for i in range(len(df.columns))))
 
 
 def canonical_schema(schema: pa.Schema) -> pa.Schema:

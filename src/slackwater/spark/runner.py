@@ -21,7 +21,9 @@ from slackwater.spark.packing import (
     SHARD,
     UNPACKED,
     canonical_schema,
+    numbered,
     pack,
+    quoted,
     shard_labels,
     spread_and_pack,
     unpack,
@@ -72,12 +74,13 @@ def carry(dfs: DataFrame | tuple[DataFrame, DataFrame], what: Carried, *,
 def _packed(df: DataFrame, given: Input, schema: pa.Schema, labels: list[int],
             at: int) -> DataFrame:
     if given.spread is not None:
-        return df.mapInArrow(spread_and_pack(schema, given.spread, labels, at), PACKED)
+        return numbered(df).mapInArrow(
+            spread_and_pack(schema, given.spread, labels, at), PACKED)
     # as text, so that the two sides of a join agree whatever number types their keys have
-    keys = [F.col(c).cast("string") for c in given.shard_by]
+    keys = [F.col(quoted(c)).cast("string") for c in given.shard_by]
     slot = F.pmod(F.xxhash64(*keys), F.lit(len(labels))).cast("int") if keys else F.lit(0)
     labelled = df.withColumn(SHARD, F.get(_array(labels), slot))
-    return labelled.mapInArrow(pack(schema, at), PACKED)
+    return numbered(labelled).mapInArrow(pack(schema, at), PACKED)
 
 
 def _array(labels: list[int]) -> Column:
