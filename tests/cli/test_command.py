@@ -233,3 +233,24 @@ def test_a_folder_that_cannot_be_written_is_a_message(command: Command) -> None:
     code, _, err = command("generate", "g-2", "--out", "file/x.csv")
     assert code == 2
     assert err.startswith("slackwater: file")
+
+
+def test_tune_prints_a_policy_that_can_be_pasted(command: Command, tmp_path: Path) -> None:
+    code, out, err = command("tune", "g-2", "--loss", "0.5%", "--sample", 5000, "--json")
+    found = json.loads(out)
+    assert (code, err) == (0, "")
+    assert found["met"]
+    assert found["chosen"]["loss"] <= 0.005
+    points = [(t["loss"], t["latency_ms"]["mean"], t["pareto"]) for t in found["trials"]]
+    for loss, latency, pareto in points:
+        beaten = any(a < loss and b < latency for a, b, _ in points)
+        assert not (pareto and beaten)
+    code, out, _ = command("evaluate", "g-2", "--policy", found["policy"], "--json")
+    assert code == 0, "what is printed is a policy as the other commands take it"
+    code, out, _ = command("tune", "g-2", "--latency", "600ms", "--sample", 5000,
+                           "--picture", tmp_path / "front.png")
+    assert code == 0
+    assert (tmp_path / "front.png").stat().st_size > 10_000
+    code, _, err = command("tune", "g-2")
+    assert code == 2
+    assert "either loss or latency" in err

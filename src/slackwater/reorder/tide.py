@@ -21,6 +21,7 @@ from slackwater.reorder.tide_state import (
     FAILURES,
     FAR,
     GROUP_INTS,
+    KIND,
     LIVE,
     NO_SEQUENCE,
     NOW,
@@ -50,7 +51,13 @@ class Tide(Policy):
     number.  What all live sources are past may leave.  Where a source is silent a timeout decides;
     it gets longer with each late event that it caused and shorter by the arrivals that it decided,
     unless more events were late than the target allows (online control as in adaptive conformal
-    inference).  Poisson and bursty sources foretell nothing, and the timeout is what remains.
+    inference); after a burst of late events as many must be saved up before it gets shorter again.
+    Poisson and bursty sources foretell nothing, and the timeout is what remains.
+
+    There are two such timeouts.  A source that sends many events within a usual delay is *dense*:
+    if it is silent, something is held up, and waiting pays.  The silence of a *sparse* source (no
+    rhythm, few events) tells nothing; it is waited for as long as sparse sources' events take.  So
+    a few slow Poisson sources do not make everybody wait for the stalls of the fast ones.
 
     - A source is idle, and not waited for, after a silence of three times its longest usual one or
       twice the timeout, whichever is longer: within that time the others' latency recovers.  (Where
@@ -204,8 +211,9 @@ class TideEstimator:
     def notes(self, names: pa.Array | None) -> dict[str, Any]:
         """The longest timeout, and the sources' health."""
         whole, home = self._sources["whole"], self._sources["home"]
+        kinds = np.unique(whole[whole[:, STATUS] == LIVE, KIND])
         return {
-            "timeout": float(self._groups["real"][:, TIMEOUT].max(initial=0.0)),
+            "timeout": float(self._groups["real"][:, [TIMEOUT + k for k in kinds]].max(initial=0)),
             "sources": health(whole, self._sources["real"], self._groups["whole"][home, NOW],
                               names),
         }
@@ -234,7 +242,7 @@ class TideEstimator:
         if rows > self._sources.rows:
             self._sources.grow(rows)
             self._sources["home"][source] = arrivals.group
-        if rows > len(self._keys) or len(self._sizes) < arrivals.groups:
+        if rows > self._keys.shape[1] or len(self._sizes) < arrivals.groups:
             self._arrange()
         if len(self._declared) < rows:
             self._declared = np.zeros(rows, np.int64)
@@ -249,12 +257,12 @@ class TideEstimator:
         self._members = np.argsort(home, kind="stable")
         self._sizes = np.bincount(home, minlength=self._groups.rows).astype(np.int64)
         self._starts = np.concatenate([[0], np.cumsum(self._sizes)]).astype(np.int64)
-        self._heap = self._members.copy()
-        self._place = np.zeros(len(home), np.int64)
+        self._heap = np.stack([self._members, self._members])
+        self._place = np.zeros((2, len(home)), np.int64)
         self._built = np.zeros(len(self._sizes), np.int64)
-        self._keys = np.full(len(home), FAR)
+        self._keys = np.full((2, len(home)), FAR)
         for s in np.flatnonzero(whole[:, STATUS] == LIVE):
-            self._keys[s] = frontier(whole[s], real[s])
+            self._keys[whole[s, KIND], s] = frontier(whole[s], real[s])
 
 
 def as_share(value: float | str, *, step: str) -> float:

@@ -14,6 +14,7 @@ from slackwater.reorder.tide_source import (
     idle_after,
     is_from_before,
     is_old,
+    kind_of,
     learn_gap,
     move_on,
 )
@@ -23,6 +24,7 @@ from slackwater.reorder.tide_state import (
     COUNT,
     DEBT,
     DECIDES,
+    DENSE,
     EVENTS,
     EXPECTED,
     FAILED,
@@ -34,6 +36,7 @@ from slackwater.reorder.tide_state import (
     GREEN,
     IDLE,
     JOINED,
+    KIND,
     LEVEL,
     LIVE,
     MISSING,
@@ -46,6 +49,7 @@ from slackwater.reorder.tide_state import (
     RUN_ARRIVAL,
     RUN_TIME,
     SEEN,
+    SPARSE,
     SPREAD,
     START,
     STATUS,
@@ -54,6 +58,7 @@ from slackwater.reorder.tide_state import (
     TOP,
     USUAL,
     WARMING,
+    WORST,
 )
 
 __all__ = ["run", "threshold_at"]
@@ -70,7 +75,10 @@ _CREDIT = 3.0    # late events that a long calm may save up
 _STRICT = 5.0    # late events beyond the target that call for stricter measures
 _GROW = 1.1      # a late event makes the timeout at least so much longer …
 _LEAP = 2.0      # … and at most so much
-_MARGIN = 1.25   # the timeout comes down to this many times the greatest delay of late
+_MARGIN = 1.25   # the timeout comes down to this many times the greatest delay of late,
+_FADE = 0.95     # which fades so much a block,
+_DOWN = 4.0      # in steps of this many parts of a block …
+_FIRST = 50      # … or, at first, of the events so far, if they are more than this
 _STEADY = 8      # a stranger that keeps coming late is waited for after so many events
 
 
@@ -82,14 +90,61 @@ def guarded(whole: Int64, gone: int, join_guard: int) -> bool:
 
 
 @njit(cache=True)
-def _limit(real: Float64, gr: Float64) -> float:
-    return float(idle_after(real, gr[TIMEOUT], gr[PATIENCE]))
+def _limit(whole: Int64, real: Float64, gr: Float64) -> float:
+    return float(idle_after(real, gr[TIMEOUT + whole[KIND]], gr[PATIENCE]))
 
 
 @njit(cache=True)
-def _aim(gr: Float64) -> float:
-    """What the timeout comes down to: a little above the greatest delay of late."""
-    return float(_MARGIN * max(gr[MOST], gr[BEFORE]))
+def _calm(gr: Float64, kind: int) -> bool:
+    """Whether as many late events as came at once of late could be afforded again."""
+    return bool(gr[DEBT + kind] <= -gr[WORST + kind])
+
+
+@njit(cache=True)
+def _aim(gr: Float64, kind: int) -> float:
+    """What a timeout comes down to: a little above the greatest delay of late.
+
+    Until a block of delays has been seen that may be too little: not below twice the usual delay.
+    """
+    seen = _MARGIN * max(gr[MOST + kind], gr[BEFORE + kind])
+    return float(seen if gr[BEFORE + kind] > 0 else max(seen, 2 * gr[USUAL]))
+
+
+@njit(cache=True)
+def _reach(edges: Int64, tops: Int64, now: int, gr: Float64) -> tuple[int, int, bool]:
+    """What all live sources are past, as shown or because nobody waits longer.
+
+    Also the source that is furthest back, and whether a timeout decided.
+    """
+    least, who, gave_up = int(FAR), -1, False
+    for kind in (DENSE, SPARSE):
+        if tops[kind] < 0:
+            continue
+        limit = now - np.int64(np.ceil(gr[TIMEOUT + kind]))
+        if max(edges[kind], limit) < least:
+            least, who = int(max(edges[kind], limit)), int(tops[kind])
+            gave_up = limit > edges[kind]
+    return least, who, gave_up
+
+
+@njit(cache=True)
+def _come_down(gr: Float64, edges: Int64, now: int, passed: float, block: int,
+               events: int) -> None:
+    """Let the timeouts come down while they decide.
+
+    A stall lets a timeout decide for a while, sources without rhythm do so all the time.  Where it
+    does not decide it costs nothing, so it comes down only while it would decide half of the time,
+    and not while there is debt.  That sparse sources will let it decide is known from the start.
+    """
+    for kind in (DENSE, SPARSE):
+        steps = block if kind == DENSE else min(block, max(events, _FIRST))
+        aim = _aim(gr, kind)
+        tempted = edges[kind] < now - aim
+        at = DECIDES + kind
+        gr[at] += ((1.0 if tempted else 0.0) - gr[at]) * -np.expm1(
+            -passed / (2 * gr[TIMEOUT + kind] + 1))
+        if tempted and _calm(gr, kind) and gr[at] > 0.5:
+            gr[TIMEOUT + kind] -= max(gr[TIMEOUT + kind] - aim, 0.0) * _DOWN / steps
 
 
 @njit(cache=True)
@@ -113,6 +168,7 @@ def run(
     late_value: Int64, late_timeout: Int64,
 ) -> None:
     """Set a threshold, and why, for every arrival."""
+    tops, edges = np.zeros(2, np.int64), np.zeros(2, np.int64)
     for j in range(len(time)):
         g, s, t = group[j], source[j], time[j]
         gw, gr, sw, sr = group_whole[g], group_real[g], whole[s], real[s]
@@ -121,42 +177,42 @@ def run(
         passed = float(max(arrival[j] - gw[NOW], 0)) if gw[NOW] != NEVER else 0.0
         now = gw[NOW] = max(gw[NOW], arrival[j])
         if not built[g]:
-            heapify(heap, place, starts[g], sizes[g], keys)
+            for kind in (DENSE, SPARSE):
+                heapify(heap[kind], place[kind], starts[g], sizes[g], keys[kind])
             built[g] = 1
 
         # 1. what time has brought about since the arrival before
-        top = top_of(heap, starts[g], keys)
-        while top >= 0 and now - whole[top, SEEN] > _limit(real[top], gr):
-            whole[top, STATUS] = IDLE
-            whole[top, RUN] = 0
-            whole[top, FAILURES] += 1 - whole[top, FAILED]
-            whole[top, FAILED] = 1
-            gw[ABSENT] += 1
-            update(heap, place, starts[g], sizes[g], keys, top, FAR)
-            top = top_of(heap, starts[g], keys)
-        by_timeout = now - np.int64(np.ceil(gr[TIMEOUT]))
+        for kind in (DENSE, SPARSE):
+            top = top_of(heap[kind], starts[g], keys[kind])
+            while top >= 0 and now - whole[top, SEEN] > _limit(whole[top], real[top], gr):
+                whole[top, STATUS] = IDLE
+                whole[top, RUN] = 0
+                whole[top, FAILURES] += 1 - whole[top, FAILED]
+                whole[top, FAILED] = 1
+                gw[ABSENT] += 1
+                update(heap[kind], place[kind], starts[g], sizes[g], keys[kind], top, FAR)
+                top = top_of(heap[kind], starts[g], keys[kind])
+            tops[kind], edges[kind] = top, keys[kind, top] if top >= 0 else FAR
+        longest_wait = np.int64(np.ceil(max(gr[TIMEOUT + DENSE], gr[TIMEOUT + SPARSE])))
         state = held_back(gw, gr, now, warmup, first_timeout)
         if gw[WARMING] and state != WARM_UP:
             gw[WARMING] = 0
-        usual = np.int64(min(gr[USUAL], gr[TIMEOUT]))
+        usual = min(np.int64(gr[USUAL]), longest_wait)
         ceiling = now - (usual if guarded(gw, 0, join_guard) else 0)
-        edge = keys[top] if top >= 0 else FAR
-        by_sources = min(edge, ceiling) if state == CAUGHT_UP else NEVER
-        binding = state == CAUGHT_UP and by_timeout > by_sources
-        # a stall lets a timeout decide for a while, sources without rhythm do so all the time
-        tempted = state == CAUGHT_UP and by_sources < now - _aim(gr)
-        share = 1.0 if tempted else 0.0
-        gr[DECIDES] += (share - gr[DECIDES]) * -np.expm1(-passed / (2 * gr[TIMEOUT] + 1))
-        theta[j] = max(by_timeout, by_sources)
+        by_sources, top, gave_up = _reach(edges, tops, now, gr)
         whom[j] = top
         if state != CAUGHT_UP:
+            theta[j] = now - longest_wait
             why[j], value[j] = state, gw[MISSING]
-        elif binding:
-            _blame(top, whole, now, why, value, j)
-        elif ceiling < edge:
-            why[j], value[j] = GUARD, usual
         else:
-            why[j] = CAUGHT_UP
+            _come_down(gr, edges, now, passed, block, gw[EVENTS])
+            theta[j] = min(by_sources, ceiling)
+            if ceiling < by_sources:
+                why[j], value[j] = GUARD, usual
+            elif gave_up:
+                _blame(top, whole, now, why, value, j)
+            else:
+                why[j] = CAUGHT_UP
 
         # 2. the event itself
         known = max(gw[PROMISE], theta[j])
@@ -177,22 +233,30 @@ def run(
         live = not hopeless and (was == LIVE or _admit(sw, gw, t, now, known))
         if was == IDLE and late and not hopeless and sw[RUN] <= 1:
             # not quiet, but cut off: such silences are to be sat out
-            grown = min(1.5 * float(away), 2 * _limit(sr, gr))
+            grown = min(1.5 * float(away), 2 * _limit(sw, sr, gr))
             gr[PATIENCE] = max(gr[PATIENCE], min(grown, 2 * longest))
-        late_why[j], late_value[j] = _excuse(sw, sr, was, t, delay, away, gr[TIMEOUT],
-                                                hopeless)
-        late_timeout[j] = np.int64(gr[TIMEOUT])
+        kind = sw[KIND]
+        timeout = gr[TIMEOUT + kind]
+        late_why[j], late_value[j] = _excuse(sw, sr, was, t, delay, away, timeout, hopeless)
+        late_timeout[j] = np.int64(timeout)
         if live:
             if was != LIVE:
                 sw[STATUS] = LIVE
                 if sw[COUNT] > 0:
                     gw[ABSENT] -= 1
-            follow_silence(sw, sr, now, _limit(sr, gr))
+            follow_silence(sw, sr, now, _limit(sw, sr, gr))
             sw[COUNT] += 1
-            if sw[FRONTIER] != NEVER and not is_old(sw, t, sequence[j]):
-                learn_gap(sw, sr, float(t - sw[FRONTIER]), gr[DEBT] <= 0, gr[DEBT] > _STRICT)
-            move_on(sw, t, sequence[j], by_timeout)
-            update(heap, place, starts[g], sizes[g], keys, s, frontier(sw, sr))
+            # nobody waits for copies, unless too many of them are late
+            strict = max(gr[DEBT + DENSE], gr[DEBT + SPARSE]) > _STRICT
+            if sw[FRONTIER] != NEVER and (strict or not is_old(sw, t, sequence[j])):
+                calm = _calm(gr, DENSE) and _calm(gr, SPARSE)
+                learn_gap(sw, sr, float(t - sw[FRONTIER]), calm, strict)
+            move_on(sw, t, sequence[j], now - np.int64(np.ceil(timeout)))
+            sw[KIND] = kind_of(sw, sr, gr[USUAL])
+            if sw[KIND] != kind:
+                update(heap[kind], place[kind], starts[g], sizes[g], keys[kind], s, FAR)
+            update(heap[sw[KIND]], place[sw[KIND]], starts[g], sizes[g], keys[sw[KIND]], s,
+                   frontier(sw, sr))
         else:
             if sw[COUNT] == 0:
                 gw[ABSENT] += 1
@@ -206,8 +270,10 @@ def run(
 
         # 3. what it has made known: others up to its own time may leave before it
         if state == CAUGHT_UP:
-            after = top_of(heap, starts[g], keys)
-            edge = min(keys[after] if after >= 0 else FAR, ceiling)
+            for k in (DENSE, SPARSE):
+                tops[k] = top_of(heap[k], starts[g], keys[k])
+                edges[k] = keys[k, tops[k]] if tops[k] >= 0 else FAR
+            edge = min(_reach(edges, tops, now, gr)[0], ceiling)
             if min(edge, t) > theta[j]:
                 theta[j] = min(edge, t)
                 why[j], whom[j] = CAUGHT_UP, s
@@ -215,7 +281,7 @@ def run(
 
         # 4. the controller; strangers, and those that come back, are nobody's fault
         if (was == LIVE and not hopeless) or (live and not late):
-            _control(gr, gw, float(delay), late, tempted, loss, block, longest)
+            _control(gr, gw, kind, float(delay), late, loss, block, longest)
         buffer[j] = float(now - gw[PROMISE])
 
 
@@ -270,35 +336,36 @@ def _excuse(sw: Int64, sr: Float64, was: int, t: int, delay: int, away: int,
 
 
 @njit(cache=True)
-def _control(gr: Float64, gw: Int64, delay: float, late: bool, tempted: bool, loss: float,
+def _control(gr: Float64, gw: Int64, kind: int, delay: float, late: bool, loss: float,
              block: int, longest: float) -> None:
-    """Keep the share of late events at the target.
+    """Keep the share of late events at the target, among dense and among sparse sources.
 
-    The debt is what adaptive conformal inference adds up: late events minus the target.  While it
-    is not paid back nothing gets bolder; a late event makes the timeout longer at once.  Where the
-    timeout does not decide it costs nothing, so it comes down only while it would decide half of
-    the time.
+    The debt is what adaptive conformal inference adds up: late events minus the target.  Nothing
+    gets bolder before it is paid back and as much again is saved up for the next burst; a late
+    event makes the timeout longer at once.
     """
-    calm = gr[DEBT] <= 0
-    gr[DEBT] = max(gr[DEBT] + (1.0 if late else 0.0) - loss, -_CREDIT)
-    gr[MOST] = max(gr[MOST], delay)
-    if late and delay > gr[TIMEOUT]:
-        grown = max(_GROW * gr[TIMEOUT], min(_GROW * delay, _LEAP * gr[TIMEOUT]))
-        gr[TIMEOUT] = min(max(grown, 1000.0), longest)
-    elif tempted and calm and gr[DECIDES] > 0.5:
-        gr[TIMEOUT] -= max(gr[TIMEOUT] - _aim(gr), 0.0) * 4.0 / block
+    debt = gr[DEBT + kind] + (1.0 if late else 0.0) - loss
+    gr[DEBT + kind] = max(debt, -max(_CREDIT, gr[WORST + kind]))
+    gr[WORST + kind] = max(debt, gr[WORST + kind] * (1 - 0.02 / block))
+    gr[MOST + kind] = max(gr[MOST + kind], delay)
+    timeout = gr[TIMEOUT + kind]
+    if late and delay > timeout:
+        grown = max(_GROW * timeout, min(_GROW * delay, _LEAP * timeout))
+        gr[TIMEOUT + kind] = min(max(grown, 1000.0), longest)
     gr[PATIENCE] *= 1 - 0.1 / block
-    gw[FILLED] += 1
-    if gw[FILLED] >= block:
-        gw[FILLED] = 0
-        gr[BEFORE], gr[MOST] = gr[MOST], 0.0
+    gw[FILLED + kind] += 1
+    if gw[FILLED + kind] >= block:
+        gw[FILLED + kind] = 0
+        gr[BEFORE + kind] = max(gr[MOST + kind], _FADE * gr[BEFORE + kind])
+        gr[MOST + kind] = 0.0
+    if delay < 0:
+        return  # a clock that is fast says nothing of the way
     # the usual delay: as TCP keeps its round-trip time, a stall counting for no more than twice it
     rate = max(1 / 64, 1 / (gw[EVENTS] + 1))
-    size = max(delay, 0.0)
-    if gw[EVENTS] > 16:
-        size = min(size, 2 * gr[USUAL])
-    gr[LEVEL] += (size - gr[LEVEL]) * rate
-    gr[SPREAD] += (abs(size - gr[LEVEL]) - gr[SPREAD]) * rate
+    if gw[EVENTS] > 16 and gr[USUAL] > 0:
+        delay = min(delay, 2 * gr[USUAL])
+    gr[LEVEL] += (delay - gr[LEVEL]) * rate
+    gr[SPREAD] += (abs(delay - gr[LEVEL]) - gr[SPREAD]) * rate
     gr[USUAL] = gr[LEVEL] + 2 * gr[SPREAD]
 
 
@@ -310,35 +377,41 @@ def threshold_at(
     theta: Int64, why: Int64, whom: Int64, value: Int64,
 ) -> None:
     """What time alone has reached for each group; changes nothing."""
+    tops, edges, idle = np.zeros(2, np.int64), np.zeros(2, np.int64), np.zeros(2, np.int64)
     for g in range(len(theta)):
         gw, gr = group_whole[g], group_real[g]
         if now[g] == NEVER:
             theta[g] = NEVER
             continue
         clock = max(now[g], gw[NOW])
-        edge, top, first_idle = FAR, -1, FAR
+        tops[:], edges[:], idle[:] = -1, FAR, FAR
         for p in range(starts[g], starts[g] + sizes[g]):
             s = members[p]
-            if keys[s] == FAR:
+            kind = whole[s, KIND]
+            key = keys[kind, s]
+            if key == FAR:
                 continue
-            if clock - whole[s, SEEN] > _limit(real[s], gr):
-                first_idle = min(first_idle, keys[s])
-            elif keys[s] < edge or (keys[s] == edge and s < top):
-                edge, top = keys[s], s
-        theta[g] = by_timeout = clock - np.int64(np.ceil(gr[TIMEOUT]))
-        whom[g], why[g], value[g] = top, SILENT, 0
+            if clock - whole[s, SEEN] > _limit(whole[s], real[s], gr):
+                idle[kind] = min(idle[kind], key)
+            elif key < edges[kind] or (key == edges[kind] and s < tops[kind]):
+                edges[kind], tops[kind] = key, s
+        gone = 1 if idle[DENSE] < edges[DENSE] or idle[SPARSE] < edges[SPARSE] else 0
+        longest_wait = np.int64(np.ceil(max(gr[TIMEOUT + DENSE], gr[TIMEOUT + SPARSE])))
+        by_sources, top, gave_up = _reach(edges, tops, clock, gr)
+        whom[g] = top
         state = held_back(gw, gr, clock, warmup, first_timeout)
         if state != CAUGHT_UP:
+            theta[g] = clock - longest_wait
             why[g], value[g] = state, gw[MISSING]
             continue
-        usual = np.int64(min(gr[USUAL], gr[TIMEOUT]))
-        ceiling = clock - (usual if guarded(gw, 1 if first_idle < edge else 0, join_guard) else 0)
-        by_sources = min(edge, ceiling)
-        if by_timeout > by_sources:
-            if top >= 0:
-                value[g] = clock - whole[top, SEEN]
-                if whole[top, GAP_TIME] != NEVER:
-                    why[g], value[g] = SEQUENCE_GAP, whole[top, EXPECTED]
-            continue
-        theta[g] = by_sources
-        why[g], value[g] = (GUARD, usual) if ceiling < edge else (CAUGHT_UP, np.int64(0))
+        usual = min(np.int64(gr[USUAL]), longest_wait)
+        ceiling = clock - (usual if guarded(gw, gone, join_guard) else 0)
+        theta[g] = min(by_sources, ceiling)
+        if ceiling < by_sources:
+            why[g], value[g] = GUARD, usual
+        elif gave_up:
+            why[g], value[g] = SILENT, clock - whole[top, SEEN]
+            if whole[top, GAP_TIME] != NEVER:
+                why[g], value[g] = SEQUENCE_GAP, whole[top, EXPECTED]
+        else:
+            why[g], value[g] = CAUGHT_UP, np.int64(0)

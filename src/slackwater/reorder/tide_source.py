@@ -10,6 +10,7 @@ from slackwater.reorder.tide_state import (
     BASE,
     BLOCK,
     COUNT,
+    DENSE,
     EXPECTED,
     FRONTIER,
     GAP,
@@ -22,11 +23,13 @@ from slackwater.reorder.tide_state import (
     PENDING,
     SCALE,
     SEEN,
+    SPARSE,
+    SQUARE,
     STEP,
 )
 
-__all__ = ["follow_silence", "frontier", "idle_after", "is_from_before", "is_old", "learn_gap",
-           "move_on"]
+__all__ = ["follow_silence", "frontier", "idle_after", "is_from_before", "is_old", "kind_of",
+           "learn_gap", "move_on"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -38,6 +41,7 @@ _GIVE = 0.1        # a surprise takes this part of a mean gap off GAP; the next 
 _CALM = 1 - 1 / 16  # … unless it keeps still meanwhile
 _BEYOND = 1.25     # a surprise while too many are late: more of the kind will come, and worse
 _WORTH = 0.25      # a rhythm that foretells less than this part of a mean gap is none (Poisson)
+_RARE = 5.0        # a Poisson source pauses longer than 1 + 5 mean gaps twice in a thousand times
 _FORGET = 1 - 1 / 256  # of the longest silence, an event
 _JUMP = 62         # sequence numbers further apart than this are a restart, not a gap
 
@@ -58,6 +62,15 @@ def foretold(whole: Int64, real: Float64) -> float:
 
 
 @njit(cache=True)
+def kind_of(whole: Int64, real: Float64, usual: float) -> int:
+    """DENSE if a silence as long as two usual delays tells that something is held up."""
+    if whole[COUNT] <= _LEARNT or foretold(whole, real) > 0:
+        return DENSE
+    spread = np.sqrt(max(real[SQUARE] - real[SCALE] ** 2, 0.0))
+    return DENSE if real[SCALE] + _RARE * spread <= 2 * usual else SPARSE
+
+
+@njit(cache=True)
 def learn_gap(whole: Int64, real: Float64, gap: float, relax: bool, strict: bool) -> bool:
     """See how far beyond the frontier an event was; True if it was not foretold.
 
@@ -68,6 +81,8 @@ def learn_gap(whole: Int64, real: Float64, gap: float, relax: bool, strict: bool
     surprise = gap < foretold(whole, real)
     size = abs(gap)
     real[SCALE] = size if whole[COUNT] <= 1 else real[SCALE] + (size - real[SCALE]) / 16
+    rate = max(1 / 64, 1 / max(whole[COUNT], 1))
+    real[SQUARE] += (size * size - real[SQUARE]) * rate
     least_step = _GIVE * real[SCALE]
     real[LEAST] = min(real[LEAST], gap)
     whole[BLOCK] += 1

@@ -34,15 +34,19 @@ RUN_TIME = 11    # … the time of the first of them …
 RUN_ARRIVAL = 12  # … and its arrival
 BLOCK = 13       # gaps in the present block
 BASE = 14        # the sequence number it began with, or began anew
-SOURCE_INTS = 15
+KIND = 15        # DENSE or SPARSE
+SOURCE_INTS = 16
 # a source, real numbers
 GAP = 0          # the low quantile of its gaps
 STEP = 1         # by how much GAP gives way at the next surprise
 SCALE = 2        # mean size of a gap
 LONGEST = 3      # longest usual silence, on the arrival clock
 LEAST = 4        # smallest gap of the present block
-SOURCE_FLOATS = 5
+SQUARE = 5       # mean square of a gap: the pauses of a bursty source weigh in it
+SOURCE_FLOATS = 6
 STRANGER, LIVE, IDLE = 0, 1, 2
+# the silence of a dense source means that something is on its way; that of a sparse one nothing
+DENSE, SPARSE = 0, 1
 
 # a group, whole numbers
 NOW = 0          # greatest arrival
@@ -55,19 +59,20 @@ GREEN = 6        # sources heard fewer than three times
 WARMING = 7
 ABSENT = 8       # known sources that are not live
 MISSING = 9      # declared sources not heard yet
-FILLED = 10      # delays in the present block
-GROUP_INTS = 11
-# a group, real numbers
+FILLED = 10      # delays in the present block; + SPARSE: of the sparse sources
+GROUP_INTS = 12
+# a group, real numbers; those in pairs are of the dense sources and, + SPARSE, of the sparse ones
 TIMEOUT = 0
-USUAL = 1        # most delays are below: LEVEL + 2 · SPREAD
-LEVEL = 2        # mean delay
-DEBT = 3         # late events beyond the target
+DEBT = 2         # late events beyond the target
 MOST = 4         # greatest delay of the present block …
-BEFORE = 5       # … and of the one before
-DECIDES = 6      # share of the recent time in which a timeout near the greatest delay would decide
-PATIENCE = 7     # no source is idle before this silence
-SPREAD = 8       # mean absolute deviation of the delays from LEVEL
-GROUP_FLOATS = 9
+BEFORE = 6       # … and of those before, which fades
+DECIDES = 8      # share of the recent time in which a timeout near the greatest delay would decide
+WORST = 10       # greatest debt of late: so much is saved up before anything gets bolder
+USUAL = 12       # most delays are below: LEVEL + 2 · SPREAD
+LEVEL = 13       # mean delay
+SPREAD = 14      # mean absolute deviation of the delays from LEVEL
+PATIENCE = 15    # no source is idle before this silence
+GROUP_FLOATS = 16
 
 
 def fresh_source() -> dict[str, Int64 | Float64]:
@@ -86,6 +91,7 @@ def fresh_group(timeout: int, declared: int) -> dict[str, Int64 | Float64]:
     whole[WARMING] = declared == 0
     whole[MISSING] = declared
     real = np.zeros(GROUP_FLOATS)
-    real[TIMEOUT] = timeout
-    real[DECIDES] = 0.75
+    for kind in (DENSE, SPARSE):
+        real[TIMEOUT + kind] = timeout
+        real[DECIDES + kind] = 0.75
     return {"whole": whole, "real": real}
