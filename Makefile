@@ -28,8 +28,9 @@ $(STAMP): requirements.lock pyproject.toml
 demo: setup  ## a streaming job on local Spark: its own watermark against Slackwater
 	$(BIN)/python examples/demo.py
 
+# two workers: one has the Spark session, whose tests mostly wait, the other takes all the rest
 test: setup lint  ## everything: style, types, all tests
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n 2 --dist loadgroup
 
 quick: setup  ## the tests that need no Spark
 	$(BIN)/python -m pytest -q --ignore=tests/spark
@@ -47,7 +48,7 @@ kill: setup  ## ten SIGKILLs of a streaming driver, nothing lost and nothing twi
 lock: setup  ## pin every dependency with its hash
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --generate-hashes --no-header --no-emit-index-url --universal \
-	  --python-version 3.11 --extra spark --extra connect --group dev pyproject.toml -o requirements.lock
+	  --python-version 3.11 --all-extras --group dev pyproject.toml -o requirements.lock
 
 clean:  ## remove what was built
 	rm -rf $(VENV) artifacts demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis
