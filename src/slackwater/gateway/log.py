@@ -1,0 +1,334 @@
+"""The gateway's log: many callers append, one thread writes a frame and fsyncs it for all of them.
+
+While one fsync is under way, the next frame gathers; so the disk's latency is shared by however
+many callers there are, and each is told only when its events are durable.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from slackwater.errors import ConfigError, DataError, SlackwaterError
+from slackwater.gateway.frames import SEGMENT
+from slackwater.gateway.keep import Keeper, Limits
+from slackwater.gateway.places import Place, commit, read_end, readers
+from slackwater.gateway.segments import Segment, recover
+from slackwater.gateway.writer import LogFailed, Writer
+
+__all__ = ["Appended", "Backlogged", "Limits", "Log", "LogFailed"]
+
+_log = logging.getLogger("slackwater.gateway")
+_GROUP = 32 << 20
+_REST = 1.0
+
+
+class Backlogged(SlackwaterError):  # noqa: N818  (a state of the log, not a mistake)
+    """The log takes nothing just now: the disk is full or a reader is too far behind."""
+
+
+@dataclass(frozen=True)
+class Appended:
+    """Durable: the number of the first record and how many there are."""
+
+    first: int
+    count: int
+
+
+@dataclass
+class _Entry:
+    payloads: Sequence[bytes]
+    tags: Sequence[int] | None
+    arrival: int
+    size: int
+    future: Future[Appended] = field(default_factory=Future)
+
+
+@dataclass
+class Counters:
+    """What the log has done since it was opened."""
+
+    records: int = 0
+    bytes: int = 0
+    commits: int = 0
+    sync_seconds: float = 0.0
+    deleted_segments: int = 0
+    cut_bytes: int = 0
+    lost_records: int = 0
+
+
+class Log:
+    """A segmented, checksummed, fsynced log, open for appending by this process alone.
+
+    Parameters
+    ----------
+    folder
+        Where it is, or will be.
+    limits
+        Sizes, retention, back-pressure.
+    readers
+        Names to register before anything is written, so that retention waits for them from the
+        first record on, even while they have not started.
+    verify_all
+        Check every frame of every segment when opening, not only of the last segment.
+    clock
+        Microseconds UTC; arrival stamps never go back and never repeat, whatever it does.
+
+    Raises
+    ------
+    ConfigError
+        If another process has the log open.
+    DataError
+        If a record before the tail is damaged.
+    """
+
+    def __init__(self, folder: str | Path, limits: Limits | None = None, *,
+                 readers: Sequence[str] = (), verify_all: bool = True,
+                 clock: Callable[[], int] = lambda: time.time_ns() // 1000) -> None:
+        self.folder = Path(folder)
+        self.limits = limits or Limits()
+        self.counters = Counters()
+        self._clock = clock
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._lock_file = _locked(self.folder)
+        try:
+            self._open(readers, verify_all)
+        except BaseException:
+            os.close(self._lock_file)
+            raise
+        self._wake = threading.Condition()
+        self._pending: list[_Entry] = []
+        self._pending_bytes = 0
+        self._closing = False
+        self._failed: str | None = None
+        self._rest_until = 0.0
+        self._keeper.look(self._segments)
+        self._thread = threading.Thread(target=self._run, name="gateway-log", daemon=True)
+        self._thread.start()
+
+    # -- opening ---------------------------------------------------------------------------------
+
+    def _open(self, names: Sequence[str], verify_all: bool) -> None:
+        found = recover(self.folder, verify_all=verify_all)
+        self.counters.cut_bytes = found.cut_bytes
+        self._segments = found.segments
+        try:
+            told = read_end(self.folder)
+        except DataError:
+            told = None
+        known = readers(self.folder)
+        end = self._segments[-1].end if self._segments else 0
+        # a number that was ever shown to a reader is not given to another record
+        beyond = max([end] + [p.record for p in known.values()] + ([told.record] if told else []))
+        if beyond > end and self._segments:
+            self.counters.lost_records = beyond - end
+            _log.error("%s: %d acknowledged records at the tail are gone, numbers %d to %d; "
+                       "they stay unused", self.folder, beyond - end, end, beyond - 1)
+        self._last_arrival = max((s.last_arrival for s in self._segments), default=0)
+        self._writer = Writer(self.folder, self._segments, beyond)
+        first = self._segments[0]
+        for name in names:
+            if name not in known:
+                commit(self.folder, name, Place(first.base, first.base, SEGMENT))
+        self._keeper = Keeper(self.folder, self.limits)
+
+    # -- what callers see ------------------------------------------------------------------------
+
+    @property
+    def end(self) -> Place:
+        """The durable end."""
+        return self._writer.end
+
+    @property
+    def first(self) -> int:
+        """Number of the oldest record that is still kept."""
+        return self._segments[0].base
+
+    @property
+    def size(self) -> int:
+        """Bytes on the disk."""
+        return sum(s.size for s in self._segments)
+
+    @property
+    def segments(self) -> list[Segment]:
+        """The segments on the disk, oldest first."""
+        return list(self._segments)
+
+    @property
+    def behind(self) -> dict[str, int]:
+        """Bytes that each registered reader has not committed yet."""
+        return self._keeper.behind(self._segments)
+
+    @property
+    def failed(self) -> str | None:
+        """Why the log is of no use until it is opened anew, or None."""
+        return self._failed
+
+    @property
+    def refusing(self) -> str | None:
+        """Why nothing can be appended now, or None."""
+        if self._failed is not None:
+            return self._failed
+        if time.monotonic() < self._rest_until:
+            return "the disk is full"
+        return self._keeper.refusing
+
+    def append(self, payloads: Sequence[bytes], tags: Sequence[int] | None = None
+               ) -> Future[Appended]:
+        """Stamp the events and queue them; the future is done when they are durable.
+
+        All of them are written, in this order and without others in between, or none.
+
+        Raises
+        ------
+        Backlogged
+            If the disk or a reader is behind; nothing was queued.
+        LogFailed
+            If the log is closed or its disk has failed.
+        """
+        size = sum(map(len, payloads)) + 16 * len(payloads)
+        with self._wake:
+            if self._closing or self._failed is not None:
+                raise LogFailed(self._failed or "the log is closed", step="gateway log")
+            reason = self.refusing
+            if reason is None and self._pending_bytes + size > max(self.limits.max_pending, size):
+                reason = "the disk is slower than what comes in"
+            if reason is not None:
+                raise Backlogged(reason, step="gateway log", hint="send it again later")
+            arrival = max(self._clock(), self._last_arrival + 1)
+            entry = _Entry(payloads, tags, arrival, size)
+            entry.future.set_running_or_notify_cancel()  # a caller that leaves cannot unwrite it
+            if not payloads:
+                entry.future.set_result(Appended(self.end.record, 0))
+                return entry.future
+            self._last_arrival = arrival + len(payloads) - 1
+            self._pending.append(entry)
+            self._pending_bytes += size
+            self._wake.notify()
+        return entry.future
+
+    def close(self) -> None:
+        """Write what is queued, and let another process have the log."""
+        with self._wake:
+            if self._closing:
+                return
+            self._closing = True
+            self._wake.notify()
+        self._thread.join()
+        self._writer.close()
+        os.close(self._lock_file)
+
+    def __enter__(self) -> Log:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- the writing thread ----------------------------------------------------------------------
+
+    def _run(self) -> None:
+        looked = 0.0
+        while True:
+            with self._wake:
+                if not self._pending and not self._closing:
+                    self._wake.wait(self.limits.look_every)
+                group, size = self._take()
+                if not group and self._closing:
+                    return
+            if group:
+                self._commit_or_refuse(group)
+                with self._wake:
+                    self._pending_bytes -= size
+            try:
+                if time.monotonic() - looked >= self.limits.look_every:
+                    looked = time.monotonic()
+                    self._keeper.look(self._segments)
+                    self._let_go()
+                else:
+                    self._keeper.judge(self._segments)
+            except OSError as error:  # a folder that cannot be listed now may be listed later
+                _log.error("%s: retention: %s", self.folder, error)
+
+    def _take(self) -> tuple[list[_Entry], int]:
+        size = number = 0
+        for entry in self._pending:
+            if number and size + entry.size > _GROUP:
+                break
+            size += entry.size
+            number += 1
+        group, self._pending = self._pending[:number], self._pending[number:]
+        return group, size
+
+    def _commit_or_refuse(self, group: list[_Entry]) -> None:
+        error: SlackwaterError
+        try:
+            if self._failed is not None:
+                raise LogFailed(self._failed, step="gateway log")
+            first = self._commit(group)
+        except OSError as problem:
+            error = Backlogged("the disk is full", step="gateway log", got=problem.strerror)
+            self._rest_until = time.monotonic() + _REST
+        except LogFailed as problem:
+            self._failed = problem.problem
+            error = problem
+        except Exception as problem:  # whatever it was, nobody must wait for ever
+            _log.exception("%s: appending failed", self.folder)
+            self._failed = f"appending failed: {problem!r}"
+            error = LogFailed(self._failed, step="gateway log")
+        else:
+            for entry in group:
+                entry.future.set_result(Appended(first, len(entry.payloads)))
+                first += len(entry.payloads)
+            return
+        for entry in group:
+            entry.future.set_exception(error)
+
+    def _commit(self, group: list[_Entry]) -> int:
+        if self._segments[-1].size >= self.limits.segment_size:
+            self._writer.roll()
+        first = self._segments[-1].end
+        payloads = [p for entry in group for p in entry.payloads]
+        arrivals = np.concatenate([
+            np.arange(e.arrival, e.arrival + len(e.payloads), dtype=np.int64) for e in group])
+        tags = np.concatenate([
+            np.zeros(len(e.payloads), np.uint32) if e.tags is None else np.array(e.tags, np.uint32)
+            for e in group])
+        self.counters.bytes += self._writer.add(arrivals, tags, payloads)
+        self.counters.commits += 1
+        self.counters.records += len(payloads)
+        self.counters.sync_seconds = self._writer.sync_seconds
+        return first
+
+    def _let_go(self) -> None:
+        if self._keeper.wants_roll(self._segments, self._clock()):
+            self._writer.roll()
+        for segment in self._keeper.due(self._segments, self._clock()):
+            self._segments.remove(segment)
+            segment.path.unlink(missing_ok=True)
+            self.counters.deleted_segments += 1
+            _log.info("%s: let go of %s, records %d to %d", self.folder, segment.path.name,
+                      segment.base, segment.end - 1)
+
+
+def _locked(folder: Path) -> int:
+    handle = os.open(folder / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        owner = os.pread(handle, 20, 0).decode(errors="replace") or "unknown"
+        os.close(handle)
+        raise ConfigError("another gateway has this log open", step="gateway log",
+                          got=f"{folder}, process {owner}",
+                          hint="stop it, or give this one a folder of its own") from None
+    os.ftruncate(handle, 0)
+    os.pwrite(handle, str(os.getpid()).encode(), 0)
+    return handle

@@ -1,0 +1,302 @@
+"""MQTT in front of the log: a message is acknowledged to the broker once it is durable.
+
+The session is persistent and acknowledgement is by hand (QoS 1), so the broker keeps what is not
+acknowledged and delivers it again after a break.  Under back-pressure messages wait here, without
+acknowledgement; the broker stops sending once its window of unacknowledged messages is full.
+
+A message that was made durable, but whose acknowledgement got lost, comes a second time, marked as
+such.  Its number at the broker is kept with the record as a tag, and the log's tail is remembered:
+a repeated message with the number and bytes of a recent record is acknowledged and not written
+again.  Brokers give numbers in turn, so within so few messages none comes back for another one.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import logging
+import threading
+from collections import deque
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+import paho.mqtt.client as paho
+from paho.mqtt.enums import CallbackAPIVersion
+
+from slackwater.errors import ConfigError
+from slackwater.gateway.admit import BadBody, Rules, admit
+from slackwater.gateway.config import MqttConfig
+from slackwater.gateway.frames import open_frame
+from slackwater.gateway.log import Appended, Backlogged, Log, LogFailed
+from slackwater.gateway.metrics import Tally
+from slackwater.gateway.segments import tail
+
+__all__ = ["Bridge"]
+
+_log = logging.getLogger("slackwater.gateway")
+_REMEMBERED = 10_000
+_WAITING_UNASKED = 10_000
+_RETRY_SECONDS = 0.25
+
+
+@dataclass
+class _Message:
+    """A message on its way: first its bad events are put aside, then its good ones appended."""
+
+    number: int
+    qos: int
+    session: int
+    events: list[bytes]
+    dead: list[bytes]
+
+    @property
+    def keys(self) -> list[tuple[int, bytes]]:
+        """What its records are known by when it is delivered again."""
+        return [(self.number, _digest(event)) for event in self.events]
+
+
+class Bridge:
+    """Takes messages from a broker into a log.
+
+    Parameters
+    ----------
+    config
+        The broker and the topics.
+    log, dead
+        For events, and for messages that are none.
+    rules
+        What an event must be.
+    tally
+        What it counts into.
+    """
+
+    def __init__(self, config: MqttConfig, log: Log, dead: Log, rules: Rules, tally: Tally) -> None:
+        self._config, self._log, self._dead, self._rules = config, log, dead, rules
+        self._tally = tally
+        tally.mqtt_connected = False
+        self._seen: deque[tuple[int, bytes]] = deque(_tail(log), maxlen=_REMEMBERED)
+        self._seen_set = set(self._seen)
+        self._waiting: deque[_Message] = deque()
+        self._held: set[tuple[int, bytes]] = set()  # taken, not yet acknowledged
+        self._writing = 0
+        self._session = 0
+        self._wake = threading.Condition()
+        self._stopped = False
+        self._client = self._make_client()
+        self._retrier = threading.Thread(target=self._retry, name="gateway-mqtt", daemon=True)
+
+    def _make_client(self) -> paho.Client:
+        config = self._config
+        client = paho.Client(CallbackAPIVersion.VERSION2, client_id=config.client_id,
+                             clean_session=False, manual_ack=True)
+        if config.user is not None:
+            client.username_pw_set(*config.user)
+        if config.tls:
+            try:
+                client.tls_set(None if config.ca_file is None else str(config.ca_file))
+            except OSError as error:
+                raise ConfigError("the certificates cannot be read", step="mqtt-ca",
+                                  got=f"{config.ca_file}: {error}") from error
+        client.reconnect_delay_set(1, 30)
+        client.on_connect = self._connected
+        client.on_disconnect = self._disconnected
+        client.on_subscribe = self._subscribed
+        client.on_message = self._arrived
+        return client
+
+    def start(self) -> None:
+        """Connect, and keep trying: a broker that is down is waited for."""
+        self._retrier.start()
+        self._client.connect_async(self._config.host, self._config.port, keepalive=30)
+        self._client.loop_start()
+
+    def stop(self) -> None:
+        """Leave the broker; what is not acknowledged stays with it."""
+        with self._wake:
+            self._stopped = True
+            self._wake.notify_all()
+        self._retrier.join()
+        with self._wake:
+            self._wake.wait_for(lambda: not self._writing, timeout=5)
+        self._client.disconnect()
+        self._client.loop_stop()
+
+    # -- called by paho's thread -----------------------------------------------------------------
+
+    def _connected(self, client: paho.Client, _: Any, flags: Any, reason: Any,
+                   properties: Any) -> None:
+        if reason.is_failure:
+            _log.error("%s: the broker refuses: %s", self._config.shown, reason)
+            return
+        self._tally.mqtt_connected = True
+        if not flags.session_present:
+            # a new session counts anew: its numbers must not be acknowledged for older messages
+            self._session += 1
+        client.subscribe([(topic, 1) for topic in self._config.topics])
+
+    def _subscribed(self, client: paho.Client, _: Any, number: int, reasons: Any,
+                    properties: Any) -> None:
+        for topic, reason in zip(self._config.topics, reasons, strict=False):
+            if reason.is_failure:
+                _log.error("%s: the broker refuses the topic %s: %s", self._config.shown, topic,
+                           reason)
+
+    def _disconnected(self, client: paho.Client, _: Any, flags: Any, reason: Any,
+                      properties: Any) -> None:
+        self._tally.mqtt_connected = False
+        if not self._stopped:
+            _log.warning("%s: connection lost: %s", self._config.shown, reason)
+
+    def _arrived(self, client: paho.Client, _: Any, message: paho.MQTTMessage) -> None:
+        taken = self._sort(message)
+        with self._wake:
+            if message.dup and taken.events:
+                keys = taken.keys
+                if self._held.issuperset(keys):
+                    return  # it is here, and will be acknowledged when it is durable
+                if self._seen_set.issuperset(keys):
+                    self._tally.redelivered += 1
+                    client.ack(message.mid, message.qos)
+                    return
+            if message.qos:
+                self._held.update(taken.keys)
+            if self._waiting:
+                self._wait(taken)  # behind those that came before it
+                return
+        self._offer(taken)
+
+    # -- the way of a message --------------------------------------------------------------------
+
+    def _sort(self, message: paho.MQTTMessage) -> _Message:
+        payload = bytes(message.payload)
+        taken = _Message(message.mid, message.qos, self._session, [], [])
+        try:
+            found = admit(payload, self._rules)
+        except BadBody as error:
+            self._tally.refused["mqtt"] += 1
+            taken.dead = [_dead_letter(message.topic, payload, str(error))]
+            return taken
+        if found.refused:
+            self._tally.refused["mqtt"] += len(found.refused)
+            reasons = "; ".join(f"event {n}: {why}" for n, why in found.refused[:10])
+            taken.dead = [_dead_letter(message.topic, payload, reasons)]
+        name = self._config.topic_field
+        taken.events = found.events if name is None else [
+            _with_field(event, name, message.topic) for event in found.events]
+        return taken
+
+    def _offer(self, message: _Message) -> bool:
+        """Append, and acknowledge when durable; False if it must wait."""
+        try:
+            if message.dead:
+                # waited for, so that the two logs never both have to be undone
+                self._dead.append(message.dead).result()
+                self._tally.dead_letters += 1
+                message.dead = []
+            if not message.events:
+                self._acknowledge(message)
+                return True
+            future = self._log.append(message.events, [message.number] * len(message.events))
+        except (Backlogged, LogFailed):
+            with self._wake:
+                self._wait(message, first=True)
+            return False
+
+        with self._wake:
+            self._writing += 1
+        future.add_done_callback(lambda future: self._written(message, future))
+        return True
+
+    def _written(self, message: _Message, future: Future[Appended]) -> None:
+        durable = future.exception() is None
+        with self._wake:
+            if durable:
+                self._remember(message)
+            else:
+                self._wait(message)
+        if durable:
+            self._tally.accepted["mqtt"] += len(message.events)
+            self._acknowledge(message)
+        with self._wake:
+            self._writing -= 1
+            self._wake.notify_all()
+
+    def _acknowledge(self, message: _Message) -> None:
+        if message.qos and message.session == self._session:
+            self._client.ack(message.number, message.qos)
+
+    def _remember(self, message: _Message) -> None:
+        if not message.qos:
+            return
+        for key in message.keys:
+            if len(self._seen) == _REMEMBERED:
+                self._seen_set.discard(self._seen[0])
+            self._seen.append(key)
+            self._seen_set.add(key)
+            self._held.discard(key)
+
+    def _wait(self, message: _Message, *, first: bool = False) -> None:
+        if message.qos == 0 and len(self._waiting) >= _WAITING_UNASKED:
+            self._tally.dropped += 1  # nobody keeps a QoS 0 message; its sender chose so
+            return
+        (self._waiting.appendleft if first else self._waiting.append)(message)
+        self._wake.notify_all()
+
+    def _retry(self) -> None:
+        while True:
+            with self._wake:
+                self._wake.wait(_RETRY_SECONDS)
+                if self._stopped:
+                    return
+                if self._log.refusing is not None or self._dead.refusing is not None:
+                    continue
+                number = len(self._waiting)
+            for _ in range(number):
+                with self._wake:
+                    if not self._waiting or self._stopped:
+                        break
+                    message = self._waiting.popleft()
+                if not self._offer(message):
+                    break
+
+
+def _tail(log: Log) -> list[tuple[int, bytes]]:
+    """Tags and digests of the last tagged records, oldest first."""
+    found: list[tuple[int, bytes]] = []
+    for segment in reversed(log.segments):
+        here: list[tuple[int, bytes]] = []
+        for data, frame in tail(segment):
+            records = open_frame(data, frame)
+            if not records.tags.any():
+                continue
+            byte = 0
+            for tag, length in zip(records.tags.tolist(), records.lengths.tolist(), strict=True):
+                if tag:
+                    here.append((tag, _digest(bytes(records.payload[byte:byte + length]))))
+                byte += length
+        found = here + found
+        if len(found) >= _REMEMBERED:
+            break
+    return found[-_REMEMBERED:]
+
+
+def _digest(event: bytes) -> bytes:
+    return hashlib.blake2b(event, digest_size=12).digest()
+
+
+def _with_field(event: bytes, name: str, value: str) -> bytes:
+    """The event with one more field; it comes last, so that an event cannot give its own."""
+    head = event.rstrip()[:-1].rstrip()
+    comma = b"" if head == b"{" else b","
+    return head + comma + orjson.dumps(name) + b":" + orjson.dumps(value) + b"}"
+
+
+def _dead_letter(topic: str, payload: bytes, reason: str) -> bytes:
+    letter: dict[str, Any] = {"_topic": topic, "reason": reason}
+    try:
+        letter["payload"] = payload.decode()
+    except UnicodeDecodeError:
+        letter["payload_base64"] = base64.b64encode(payload).decode()
+    return orjson.dumps(letter)

@@ -1,0 +1,138 @@
+"""The segments of a log folder: what is there, whether it is sound, where a torn tail is cut."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from slackwater.errors import DataError
+from slackwater.gateway.frames import SEGMENT, Frame, next_sound, open_frame, segment_start, walk
+from slackwater.gateway.places import folder_synced
+
+__all__ = ["Recovered", "Segment", "recover", "segment_path", "segments", "tail"]
+
+_log = logging.getLogger("slackwater.gateway")
+
+
+@dataclass
+class Segment:
+    """A file of the log; `end` and `last_arrival` are known once it has been gone through."""
+
+    path: Path
+    base: int
+    size: int
+    end: int
+    last_arrival: int = 0
+
+
+@dataclass
+class Recovered:
+    """What a log was found to hold."""
+
+    segments: list[Segment]
+    cut_bytes: int
+
+
+def segment_path(folder: Path, base: int) -> Path:
+    """The file of the segment that starts with record `base`."""
+    return folder / f"{base:020d}.log"
+
+
+def segments(folder: Path) -> list[Path]:
+    """The segments' files in order."""
+    return sorted(p for p in folder.glob("*.log") if p.stem.isdigit())
+
+
+def recover(folder: Path, *, verify_all: bool = True) -> Recovered:
+    """Go through the log, cut a torn tail, refuse damage anywhere else.
+
+    Parameters
+    ----------
+    folder
+        The log.
+    verify_all
+        Check every frame of every segment, not only of the last one.
+
+    Raises
+    ------
+    DataError
+        If a record that was durable is damaged or missing; it names the segment and the byte.
+    """
+    found: list[Segment] = []
+    cut = 0
+    files = segments(folder)
+    for number, path in enumerate(files):
+        last = number == len(files) - 1
+        data = path.read_bytes() if verify_all or last else _headed(path)
+        head = segment_start(data)
+        if head is None:
+            if not last or next_sound(data, 0) is not None:
+                raise _damaged(path, 0, "its header is damaged")
+            cut += _set_aside(path, 0)  # a crash came while the segment was being made
+            break
+        if head.base != int(path.stem) or (found and head.after != found[-1].end):
+            expected = f"records from {found[-1].end if found else int(path.stem)} on"
+            raise _damaged(path, 0, "a segment before it is missing or does not belong here",
+                           expected=expected)
+        segment = Segment(path, head.base, SEGMENT, head.base)
+        if verify_all or last:
+            frame = None
+            for frame in walk(data, SEGMENT, head.base):
+                segment.size, segment.end = frame.end_byte, frame.end
+            if frame is not None:
+                segment.last_arrival = int(open_frame(data, frame).arrivals[-1])
+            if segment.size < len(data):
+                behind = next_sound(data, segment.size + 1)
+                if not last or behind is not None:
+                    raise _damaged(path, segment.size, "a record before the tail is damaged")
+                cut += _set_aside(path, segment.size)
+        else:
+            following = segment_start(_headed(files[number + 1]))
+            segment.size = path.stat().st_size
+            segment.end = head.base if following is None else following.after
+            segment.last_arrival = int(path.stat().st_mtime * 1e6)
+        found.append(segment)
+    return Recovered(found, cut)
+
+
+def tail(segment: Segment) -> Iterator[tuple[bytes, Frame]]:
+    """The segment's frames with the bytes they lie in."""
+    data = segment.path.read_bytes()
+    for frame in walk(data, SEGMENT, segment.base):
+        yield data, frame
+
+
+def _headed(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(SEGMENT)
+
+
+def _set_aside(path: Path, byte: int) -> int:
+    """Cut a segment at `byte`; what is cut off is kept in the folder `torn` for whoever asks."""
+    home = path.parent / "torn"
+    home.mkdir(exist_ok=True)
+    with path.open("r+b") as file:
+        file.seek(byte)
+        rest = file.read()
+        (home / f"{path.stem}-{byte}.bytes").write_bytes(rest)
+        if byte:
+            file.truncate(byte)
+            os.fsync(file.fileno())
+    if not byte:
+        path.unlink()
+    folder_synced(path.parent)
+    _log.warning("%s: cut a torn tail of %d bytes at byte %d; they are kept in %s",
+                 path.name, len(rest), byte, home)
+    return len(rest)
+
+
+def _damaged(path: Path, byte: int, problem: str, expected: str | None = None) -> DataError:
+    return DataError(
+        f"{problem}: segment {path.name}, byte {byte}", step="gateway log", got=str(path),
+        expected=expected or "a frame whose checksum holds, as it was when it was acknowledged",
+        hint="this is no trace of a crash; restore the segment from a copy, or move it and those "
+             "before it away if all readers are past it",
+    )

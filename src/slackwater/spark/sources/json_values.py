@@ -1,0 +1,34 @@
+"""Text to columns, with the text kept where that fails."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from slackwater.pipeline.columns import ARRIVAL, RAW, ddl
+from slackwater.spark.packing import quoted
+
+__all__ = ["from_json_text"]
+
+_VALUE, _TEXT = "_value", "_text"
+_SEVERAL = r"\}\s*\n\s*\{"  # in one object only a comma can part them; texts hold no bare line end
+
+
+def from_json_text(df: DataFrame, text: Column, arrival: Column,
+                   columns: Mapping[str, str]) -> DataFrame:
+    """The columns of a JSON object a row, ``_arrival``, and ``_raw``.
+
+    A value that is not a JSON object, or has a field that is not of its column's type, gives null
+    columns and its text in ``_raw``: half a row would pass for a whole one.  So do several objects
+    on lines of their own, of which Spark would take the first and drop the others.
+    """
+    schema = f"{ddl(columns)}, {quoted(RAW)} string"
+    value = F.from_json(text, schema, {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": RAW})
+    # two steps, or each column would parse the text again
+    parsed = df.select(value.alias(_VALUE), text.alias(_TEXT), arrival.alias(ARRIVAL))
+    several = (F.instr(F.col(_TEXT), "\n") > 0) & F.col(_TEXT).rlike(_SEVERAL)
+    bad = F.col(_VALUE).isNull() | F.col(f"{_VALUE}.{quoted(RAW)}").isNotNull() | several
+    good = [F.when(~bad, F.col(f"{_VALUE}.{quoted(name)}")).alias(name) for name in columns]
+    return parsed.select(*good, F.col(ARRIVAL), F.when(bad, F.col(_TEXT)).alias(RAW))
