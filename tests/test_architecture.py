@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[1] / "src" / "slackwater"
 LAYERS = [
     {"errors"}, {"durations", "kernel"}, {"events"}, {"outcome", "state"},
     {"reorder"}, {"synchronise", "window", "pattern", "correlate", "checks"},
-    {"query"}, {"datasets"}, {"evaluate"}, {"spark"}, {"cli"},
+    {"query"}, {"datasets"}, {"evaluate"}, {"gateway", "pipeline"}, {"spark"}, {"cli"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 

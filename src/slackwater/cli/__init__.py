@@ -16,13 +16,16 @@ import typer
 
 from slackwater import __version__
 from slackwater.cli import (
+    check,
     correlate,
     evaluate,
+    gateway,
     generate,
     profile,
     query,
     reorder,
     reproduce,
+    run,
     tune,
 )
 from slackwater.errors import SlackwaterError
@@ -41,6 +44,9 @@ app.command("query")(query.command)
 app.command("correlate")(correlate.command)
 app.command("tune")(tune.command)
 app.command("reproduce")(reproduce.command)
+app.command("check")(check.command)
+app.command("run")(run.command)
+app.command("gateway")(gateway.command)
 
 
 def _version(wanted: bool) -> None:

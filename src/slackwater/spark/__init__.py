@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from slackwater.spark.operators.reorder import reorder
     from slackwater.spark.operators.synchronise import synchronise
     from slackwater.spark.outcomes import late, quarantined, ready
-    from slackwater.spark.session import local_session, settings
+    from slackwater.spark.session import local_session, open_session, settings
 
-__all__ = ["correlate", "late", "local_session", "match", "quarantined", "query", "ready",
-           "reorder", "settings", "synchronise"]
+__all__ = ["correlate", "late", "local_session", "match", "open_session", "quarantined", "query",
+           "ready", "reorder", "settings", "synchronise"]
 
 _HOME = {
     "synchronise": "operators.synchronise",
@@ -39,6 +39,7 @@ _HOME = {
     "late": "outcomes",
     "quarantined": "outcomes",
     "local_session": "session",
+    "open_session": "session",
     "settings": "session",
 }
 

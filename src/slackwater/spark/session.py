@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from slackwater.errors import ConfigError
 
-__all__ = ["find_java", "local_session", "settings"]
+__all__ = ["find_java", "local_session", "open_session", "settings"]
 
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
@@ -57,29 +57,95 @@ def local_session(app: str = "slackwater", *, cores: int = 2, log: Path | None =
     extra
         Further Spark settings.
     """
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    return _classic(app, f"local[{cores}]", log, {
+        # one shard a core: more only adds a task's fixed cost to every micro-batch
+        "spark.sql.shuffle.partitions": str(cores),
+        **_LOOPBACK,
+        **(extra or {}),
+    })
+
+
+def open_session(app: str = "slackwater", *, master: str | None = None, remote: str | None = None,
+                 log: Path | None = None, extra: dict[str, str] | None = None) -> SparkSession:
+    """A session on this machine, on a cluster, or on a Spark Connect server.
+
+    Parameters
+    ----------
+    app
+        The application's name.
+    master
+        ``local[4]``, ``spark://host:7077``, …; default: this machine with all its cores.
+    remote
+        A Spark Connect server, ``sc://host:15002``, instead of a master. Its executors, and the
+        server itself, need `slackwater` installed. ``local[2]`` starts one on this machine.
+    log
+        A file for what the JVM prints.
+    extra
+        Further Spark settings. A server takes those that can change while it runs.
+    """
+    if remote is not None:
+        if master is not None:
+            raise ConfigError("a session has a master or a remote server, not both",
+                              step="spark", got=f"{master} and {remote}")
+        return _remote(app, remote, extra or {})
+    if master is None or master == "local[*]":
+        return local_session(app, cores=os.cpu_count() or 1, log=log, extra=extra)
+    local = re.fullmatch(r"local(?:\[(\d+)\])?", master)
+    if local:
+        return local_session(app, cores=int(local[1] or 1), log=log, extra=extra)
+    near = re.match(r"spark://(127\.0\.0\.1|localhost)[:/]", master)
+    session = _classic(app, master, log, {**(_LOOPBACK if near else {}), **(extra or {})})
+    if "spark.sql.shuffle.partitions" not in (extra or {}):
+        # one shard a core of the cluster, for the reason given above
+        cores = max(session.sparkContext.defaultParallelism, 2)
+        session.conf.set("spark.sql.shuffle.partitions", str(cores))
+    return session
+
+
+_LOOPBACK = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "2g",
+}
+
+
+def _classic(app: str, master: str, log: Path | None, extra: dict[str, str]) -> SparkSession:
     java = find_java()
     if java is not None:
         os.environ["JAVA_HOME"] = str(java)
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     # workers must run the Python that has slackwater, which need not be the first on the PATH
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.master(f"local[{cores}]").appName(app)
-    for key, value in {
-        **settings(),
-        # one shard a core: more only adds a task's fixed cost to every micro-batch
-        "spark.sql.shuffle.partitions": str(cores),
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.memory": "2g",
-        **(extra or {}),
-    }.items():
+    builder = SparkSession.builder.master(master).appName(app)
+    for key, value in {**settings(), **extra}.items():
         builder = builder.config(key, value)
     with _stderr_to(log):
         session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def _remote(app: str, remote: str, extra: dict[str, str]) -> SparkSession:
+    if remote.startswith("local"):  # a server of our own, which needs what a local session needs
+        java = find_java()
+        if java is not None:
+            os.environ["JAVA_HOME"] = str(java)
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    try:
+        session: SparkSession = SparkSession.builder.remote(remote).appName(app).getOrCreate()
+    except ImportError as error:
+        raise ConfigError("Spark Connect needs more than PySpark", step="--remote", got=str(error),
+                          hint="pip install 'slackwater[connect]'") from None
+    for key, value in {**settings(), **extra}.items():
+        if key not in _AT_START:
+            session.conf.set(key, value)
+    return session
+
+
+# what only the server's own start can decide
+_AT_START = ("spark.jars.packages", "spark.jars", "spark.driver.memory")
 
 
 @contextmanager

@@ -1,0 +1,153 @@
+"""An hour of a bad feed through a pipeline in some minutes: memory and state must stay flat.
+
+1000 sources, regular, Poisson and bursty; stalls with backlogs; poison rows; a micro-batch for each
+minute of arrivals.  ``python -m benchmarks.soak [FOLDER]`` writes soak.csv and soak.png there and
+prints how the second half of the run compares with what came after the warm-up.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import sys
+import tempfile
+import threading
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+from matplotlib.figure import Figure
+
+from slackwater.datasets import Bursty, Feed, Poisson, Regular, Stalls, generate
+from slackwater.pipeline import load
+from slackwater.spark.pipeline import open_for, run_pipeline
+
+MINUTES, SOURCES = 60, 1000
+PIPELINE = """
+name: soak
+metrics: {log: run.jsonl}
+sources:
+  raw: {kind: files, path: in, format: parquet, max_files_per_batch: 1}
+steps:
+  clean: {reorder: raw, policy: tide, arrival: arrival, source: source, sequence: sequence}
+  peaks: {query: "SELECT source, MAX(value) AS peak, COUNT(*) AS n FROM clean \
+[RANGE 1 minute, SLIDE 30 seconds] GROUP BY source"}
+sinks:
+  peaks: {from: peaks, kind: parquet, path: peaks}
+"""
+
+
+def write_feed(folder: Path) -> int:
+    """A Parquet file a minute of arrivals; how many rows in all."""
+    feed = generate(Feed(sources=SOURCES, duration=f"{MINUTES} minutes", in_order=True,
+                         rate=(Regular("4s"), Poisson("4s"), Bursty("4s")),
+                         stalls=Stalls("10 minutes", "5s"), poison=0.001, seed=11))
+    folder.mkdir(parents=True)
+    table = feed.table.drop_columns(["true_time"])
+    arrival = table["arrival"].cast("int64").to_numpy()
+    minute = np.minimum((arrival - arrival[0]) // 60_000_000, MINUTES - 1)
+    cuts = np.searchsorted(minute, np.arange(MINUTES + 1))
+    for at, (begin, end) in enumerate(pairwise(cuts)):
+        pq.write_table(table.slice(begin, end - begin), folder / f"{at:04}.parquet")
+        os.utime(folder / f"{at:04}.parquet", (1_700_000_000 + at, 1_700_000_000 + at))
+    return table.num_rows
+
+
+def resident() -> dict[str, float]:
+    """MiB of this process's children by kind: the JVM, and Python workers."""
+    found = {"jvm": 0.0, "python": 0.0}
+    parents: dict[int, int] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parents[int(entry.name)] = int(
+                    (entry / "stat").read_text().rpartition(")")[2].split()[1])
+            except OSError:  # it has ended
+                continue
+    ours = {os.getpid()}
+    while more := {p for p, parent in parents.items() if parent in ours} - ours:
+        ours |= more
+    for process in ours:
+        try:
+            pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
+            name = Path(f"/proc/{process}/comm").read_text().strip()
+        except OSError:
+            continue
+        found["jvm" if name == "java" else "python"] += pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+    return found
+
+
+def soak(folder: Path) -> list[dict[str, float]]:
+    """Run it; one row of numbers a micro-batch."""
+    rows = write_feed(folder / "in")
+    (folder / "pipeline.yaml").write_text(PIPELINE)
+    pipeline = load(folder / "pipeline.yaml")
+    session = open_for(pipeline)
+    memory: list[tuple[float, dict[str, float]]] = []
+    done = threading.Event()
+
+    def watch() -> None:
+        while not done.wait(0.5):
+            memory.append((time.time(), resident()))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    begin = time.time()
+    try:
+        run_pipeline(pipeline, session, until_done=True)
+    finally:
+        done.set()
+        watcher.join()
+        session.stop()
+    print(f"{rows} rows, {MINUTES} minutes of arrivals, in {time.time() - begin:.0f} s")
+    lines = [json.loads(line) for line in (folder / "run.jsonl").read_text().splitlines()]
+    batches = [line for line in lines if line["event"] == "batch"]
+    found = []
+    for batch, (_, mib) in zip(batches, _spread(memory, len(batches)), strict=True):
+        found.append({"batch": batch["batch"], "rows": batch["rows"], "seconds": batch["seconds"],
+                      "state_rows": batch["state_rows"], "state_mib": batch["state_bytes"] / 2**20,
+                      "jvm_mib": mib["jvm"], "python_mib": mib["python"]})
+    return found
+
+
+def _spread(memory: list[tuple[float, dict[str, float]]], n: int) -> list:
+    """`n` of the samples, evenly."""
+    return [memory[int(i)] for i in np.linspace(0, len(memory) - 1, n)]
+
+
+def report(found: list[dict[str, float]], folder: Path) -> None:
+    with (folder / "soak.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(found[0]))
+        writer.writeheader()
+        writer.writerows(found)
+    figure = Figure(figsize=(8, 7), layout="constrained")
+    axes = figure.subplots(3, 1, sharex=True)
+    x = [f["batch"] for f in found]
+    for name, label in (("jvm_mib", "Spark's JVM"), ("python_mib", "Python, workers included")):
+        axes[0].plot(x, [f[name] for f in found], label=label)
+    axes[0].set(ylabel="resident memory (MiB)", ylim=(0, None))
+    axes[0].legend(frameon=False)
+    axes[1].plot(x, [f["state_mib"] for f in found])
+    axes[1].set(ylabel="state memory (MiB)", ylim=(0, None))
+    axes[2].plot(x, [f["seconds"] for f in found])
+    axes[2].set(ylabel="micro-batch (s)", xlabel="minute of the stream", ylim=(0, None))
+    for one in axes:
+        one.grid(alpha=0.3)
+    figure.savefig(folder / "soak.png", dpi=140)
+    third = len(found) // 3
+    for name in ("jvm_mib", "python_mib", "state_rows", "state_mib", "seconds"):
+        values = np.array([f[name] for f in found])
+        print(f"{name:>11}: after warm-up {values[third:2 * third].mean():9.1f}, "
+              f"at the end {values[2 * third:].mean():9.1f}, "
+              f"ratio {values[2 * third:].mean() / values[third:2 * third].mean():.2f}")
+
+
+if __name__ == "__main__":
+    out = Path(sys.argv[1]) if len(sys.argv) > 1 else Path("artifacts/soak")
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        report(soak(Path(scratch) / "run"), out)
+    print(out / "soak.png")

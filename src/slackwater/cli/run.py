@@ -1,0 +1,104 @@
+"""`slackwater run`: a pipeline file on Spark."""
+
+from __future__ import annotations
+
+import signal
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from slackwater.cli.show import print_json, print_table
+from slackwater.errors import ConfigError, SlackwaterError
+from slackwater.pipeline import Pipeline, load
+
+__all__ = ["command"]
+
+
+def command(
+    file: Annotated[str, typer.Argument(
+        metavar="FILE", show_default=False, help="A pipeline file (YAML).")],
+    until_done: Annotated[bool, typer.Option(
+        "--until-done", help="Take what the sources have now, then end.")] = False,
+    master: Annotated[str | None, typer.Option(
+        "--master", metavar="URL", show_default=False,
+        help="Spark's master: local[4], spark://host:7077, …; else this machine.")] = None,
+    remote: Annotated[str | None, typer.Option(
+        "--remote", metavar="URL", show_default=False,
+        help="A Spark Connect server: sc://host:15002.")] = None,
+    fresh: Annotated[bool, typer.Option(
+        "--fresh", help="Put an old checkpoint aside and begin anew.")] = False,
+    json: Annotated[bool, typer.Option(
+        "--json", help="The numbers at the end as JSON, and nothing else.")] = False,
+) -> None:
+    """Run a pipeline until it is stopped (Ctrl-C, SIGTERM), or until its input is done."""
+    pipeline = load(file)
+    runner = _spark()
+    stop = threading.Event()
+    log = _log_file(pipeline)
+    try:
+        session = runner.open_for(pipeline, master=master, remote=remote, log=log)
+        try:
+            with _stopped_by_signals(stop):
+                numbers = runner.run_pipeline(
+                    pipeline, session, until_done=until_done, fresh=fresh, stop=stop,
+                    started=lambda told: _started(pipeline, told, until_done))
+        finally:
+            session.stop()
+    except SlackwaterError as error:
+        typer.echo(f"slackwater: {pipeline.secrets.redact(str(error))}", err=True)
+        if remote is None and isinstance(error, runner.RunError):
+            typer.echo(f"  Spark's own words: {log}", err=True)
+        raise typer.Exit(1 if isinstance(error, runner.RunError) else 2) from None
+    summary = numbers.summary()
+    if json:
+        print_json({"pipeline": pipeline.name, "streams": summary})
+    else:
+        names = ("in", "ready", "late", "quarantined")
+        print_table(pipeline.name, ["stream", *names],
+                    [[name, *(row[n] for n in names)] for name, row in summary.items()])
+
+
+def _spark() -> Any:
+    try:
+        from slackwater.spark import pipeline
+    except ImportError as error:
+        raise ConfigError("Spark is not installed", step="run", got=str(error),
+                          hint="pip install 'slackwater[spark]'") from None
+    return pipeline
+
+
+def _log_file(pipeline: Pipeline) -> Path:
+    """Beside the checkpoint, where someone who looks for a reason finds it."""
+    if "://" in pipeline.checkpoint:
+        return Path(tempfile.mkdtemp(prefix=f"slackwater-{pipeline.name}-")) / "spark.log"
+    log = Path(pipeline.checkpoint).with_name(f"{Path(pipeline.checkpoint).name}.spark.log")
+    log.parent.mkdir(parents=True, exist_ok=True)
+    return log
+
+
+def _started(pipeline: Pipeline, told: list[str], until_done: bool) -> None:
+    queries = ", ".join(branch.node for branch in pipeline.branches)
+    where = pipeline.metrics
+    port = "" if where.port is None else f"; metrics: http://{where.host}:{where.port}/metrics"
+    end = "" if until_done else "; Ctrl-C stops it"
+    typer.echo(f"{pipeline.name} runs: {queries}{port}{end}", err=True)
+    for line in told:
+        typer.echo(f"  {pipeline.secrets.redact(line)}", err=True)
+
+
+@contextmanager
+def _stopped_by_signals(stop: threading.Event) -> Iterator[None]:
+    def asked(number: int, frame: object) -> None:
+        stop.set()
+
+    before = {which: signal.signal(which, asked) for which in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for which, handler in before.items():
+            signal.signal(which, handler)

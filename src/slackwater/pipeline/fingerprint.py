@@ -1,0 +1,179 @@
+"""What a checkpoint was written by, and whether it can go on with something else.
+
+A query's state is made by its sources and steps.  What changes them is refused, unless the state
+still means the same; what does not touch them (sinks, trigger, metrics, addresses, secrets) is
+free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from slackwater import __version__
+from slackwater.errors import SlackwaterError, SnapshotError
+from slackwater.pipeline.connectors import SourceConfig
+from slackwater.pipeline.document import Branch, Pipeline
+from slackwater.pipeline.kernels import make_kernel
+from slackwater.pipeline.option import shown
+from slackwater.pipeline.steps import Step, StreamName
+
+__all__ = ["FORMAT", "Change", "branch_plan", "changes", "read_plan"]
+
+FORMAT = 1
+
+_FREE = ("servers", "options", "starting", "max_rows", "max_files_per_batch", "token", "user",
+         "password")
+"""Options of sources that say how to get at the rows, not which rows they are."""
+
+_KERNEL_DECIDES = ("policy", "slack", "max_delay", "max_failures", "max_future_skew",
+                   "max_matches", "sources", "quiet")
+"""Options of steps that a kernel may be restored with changed, if it agrees."""
+
+_DEFAULT = "(default)"
+
+
+@dataclass(frozen=True)
+class Change:
+    """Something that is not as it was when the checkpoint was written."""
+
+    where: str
+    old: Any
+    new: Any
+    refused: str | None = None
+
+    def __str__(self) -> str:
+        text = f"{self.where}: {_told(self.old)} → {_told(self.new)}"
+        return text if self.refused is None else f"{text}: {self.refused}"
+
+
+def _told(value: Any) -> str:
+    return "(none)" if value is None else str(value)
+
+
+def branch_plan(pipeline: Pipeline, branch: Branch) -> dict[str, Any]:
+    """What makes the state of a branch's query, as plain values without secrets."""
+    nodes = list(pipeline.upstream(branch.node))
+    plan = {
+        "sources": {n: _source(pipeline.sources[n].config) for n in nodes
+                    if n in pipeline.sources},
+        "steps": {n: _step(pipeline.steps[n]) for n in nodes if n in pipeline.steps},
+        "sinks": {s.name: getattr(s.config, "path", None) for s in branch.sinks},
+    }
+    return {name: pipeline.secrets.clean(part) for name, part in plan.items()}
+
+
+def _source(config: SourceConfig) -> dict[str, Any]:
+    kept = {name: value for name, value in shown(config).items() if name not in _FREE}
+    return {"kind": config.kind, **kept}
+
+
+def _step(step: Step) -> dict[str, Any]:
+    return {"kind": step.kind, "inputs": [str(s) for s in step.inputs], "text": step.text,
+            "options": {name: list(value) if isinstance(value, tuple) else value
+                        for name, value in step.options.items()}}
+
+
+def read_plan(plan: Any) -> dict[str, Any]:
+    """A stored plan, or the reason why it cannot be one."""
+    if not isinstance(plan, dict) or "format" not in plan:
+        raise SnapshotError("slackwater.json is damaged", step="checkpoint",
+                            hint="give another checkpoint folder, or run with --fresh")
+    if plan["format"] != FORMAT:
+        raise SnapshotError("the checkpoint was written by another release of slackwater",
+                            step="checkpoint", expected=f"format {FORMAT}",
+                            got=f"format {plan['format']}, slackwater {plan.get('slackwater')} "
+                                f"(this is {__version__})",
+                            hint="go on with that release, or run with --fresh")
+    return plan
+
+
+def changes(old: Mapping[str, Any], pipeline: Pipeline) -> Iterator[Change]:
+    """What has changed since a plan was stored, each with the reason if it is refused."""
+    if old["name"] != pipeline.name:
+        yield Change("name", old["name"], pipeline.name,
+                     "the checkpoint is another pipeline's")
+    for branch in pipeline.branches:
+        before = old["branches"].get(branch.node)
+        now = branch_plan(pipeline, branch)
+        if before is None:
+            yield Change(f"query {branch.node}", None, "new: it reads its sources from the start")
+            continue
+        yield from _sources(before["sources"], now["sources"])
+        yield from _steps(before["steps"], now["steps"], pipeline)
+        for name in now["sinks"].keys() - before["sinks"].keys():
+            yield Change(f"sinks.{name}", None, "new: it gets rows from now on")
+    here = {branch.node for branch in pipeline.branches}
+    for node in old["branches"]:
+        if node not in here:
+            yield Change(f"query {node}", "there", None)
+
+
+def _sources(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
+    for name in sorted(old.keys() | new.keys()):
+        before, now = old.get(name), new.get(name)
+        if before is None or now is None:
+            yield Change(f"sources.{name}", before and before["kind"], now and now["kind"],
+                         "the query would read other sources than its offsets are of")
+            continue
+        for option in sorted(before.keys() | now.keys()):
+            if before.get(option) != now.get(option):
+                yield Change(f"sources.{name}.{option}", before.get(option), now.get(option),
+                             "the stored offsets are of other rows")
+
+
+def _steps(old: Mapping[str, Any], new: Mapping[str, Any],
+           pipeline: Pipeline) -> Iterator[Change]:
+    for name in sorted(old.keys() | new.keys()):
+        before, now = old.get(name), new.get(name)
+        where = f"steps.{name}"
+        if before is None or now is None:
+            yield Change(where, before and before["kind"], now and now["kind"],
+                         "the stored state is of other steps")
+            continue
+        for part in ("kind", "inputs", "text"):
+            if _same_text(before[part]) != _same_text(now[part]):
+                yield Change(f"{where}.{part}", before[part], now[part],
+                             "the stored state is of another step")
+        options = before["options"], now["options"]
+        free = []
+        for option in sorted(options[0].keys() | options[1].keys()):
+            pair = options[0].get(option, _DEFAULT), options[1].get(option, _DEFAULT)
+            if pair[0] == pair[1]:
+                continue
+            if option not in _KERNEL_DECIDES:
+                yield Change(f"{where}.{option}", *pair, "the stored state depends on it")
+            elif option == "quiet" and _never(options[0]) != _never(options[1]):
+                yield Change(f"{where}.{option}", *pair,
+                             "the query's clock would come or go, and its offsets know it")
+            else:
+                free.append(option)
+        if free:
+            refused = _kernel_refuses(before, pipeline.steps[name], pipeline)
+            for option in free:
+                yield Change(f"{where}.{option}", options[0].get(option, _DEFAULT),
+                             options[1].get(option, _DEFAULT), refused)
+
+
+def _same_text(value: Any) -> Any:
+    return " ".join(value.split()) if isinstance(value, str) else value
+
+
+def _never(options: Mapping[str, Any]) -> bool:
+    return options.get("quiet", "") is None
+
+
+def _kernel_refuses(old: Mapping[str, Any], step: Step, pipeline: Pipeline) -> str | None:
+    """Ask the kernel itself: restore what the old one wrote, before any row, in the new one."""
+    schemas = [pipeline.schemas.get(s) for s in step.inputs]
+    options = {n: tuple(v) if isinstance(v, list) else v for n, v in old["options"].items()}
+    before = Step(step.name, old["kind"], tuple(StreamName.parse(s) for s in old["inputs"]),
+                  old["text"], options)
+    try:
+        one, two = make_kernel(before, schemas).kernel, make_kernel(step, schemas).kernel
+        if one is not None and two is not None:
+            two.restore(one.start().snapshot())
+    except SlackwaterError as error:
+        return error.problem
+    return None

@@ -1,0 +1,187 @@
+"""A run in numbers: per stream, per query, per source."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from slackwater.pipeline.document import Pipeline
+from slackwater.pipeline.run_log import RunLog
+from slackwater.pipeline.steps import Step
+from slackwater.query.select_parse import parse_select
+from slackwater.reorder import DropRatio, Tide, as_policy
+
+__all__ = ["Health", "Numbers", "QueryNumbers", "StreamNumbers", "loss_bound"]
+
+QUANTILES = (0.5, 0.95, 0.99)
+
+
+@dataclass
+class StreamNumbers:
+    """What is known of one source or step since the run began.
+
+    `latency` (release − time, by quantile), `buffer` (mean wait) and `lag` (arrival clock −
+    watermark), in seconds, are of the last micro-batch that had such rows.
+    """
+
+    rows: int = 0
+    ready: int = 0
+    late: int = 0
+    quarantined: int = 0
+    unreadable: int = 0
+    bound: float | None = None
+    latency: tuple[float, ...] = ()
+    buffer: float | None = None
+    lag: float | None = None
+
+    @property
+    def late_share(self) -> float | None:
+        """Late rows ÷ rows with a usable time."""
+        told = self.ready + self.late
+        return self.late / told if told else None
+
+
+@dataclass
+class QueryNumbers:
+    """What is known of one streaming query."""
+
+    batches: int = 0
+    seconds: float = 0.0
+    last: float = 0.0
+    rows: int = 0
+    state_rows: int = 0
+    state_bytes: int = 0
+
+
+@dataclass
+class Health:
+    """What is known of one producer of a stream."""
+
+    rows: int = 0
+    late: int = 0
+    seen: float = 0.0
+
+
+@dataclass
+class Numbers:
+    """All numbers of a run.  One thread adds, others may read.
+
+    Parameters
+    ----------
+    pipeline
+        Whose run.
+    """
+
+    pipeline: Pipeline
+    streams: dict[str, StreamNumbers] = field(default_factory=dict)
+    queries: dict[str, QueryNumbers] = field(default_factory=dict)
+    sources: dict[tuple[str, str], Health] = field(default_factory=dict)
+    began: float = field(default_factory=time.time)
+
+    def __post_init__(self) -> None:
+        self.lock = threading.Lock()
+        self._log: RunLog | None = None
+        self._news: list[dict[str, Any]] = []
+        used = {n for b in self.pipeline.branches for n in self.pipeline.upstream(b.node)}
+        for name in (*self.pipeline.sources, *self.pipeline.steps):
+            if name in used:
+                step = self.pipeline.steps.get(name)
+                self.streams[name] = StreamNumbers(bound=None if step is None else
+                                                   loss_bound(step))
+        for branch in self.pipeline.branches:
+            self.queries[branch.node] = QueryNumbers()
+
+    def rows_in(self, name: str) -> int:
+        """Rows that a node took in: of a source what it read, of a step what its inputs gave."""
+        step = self.pipeline.steps.get(name)
+        if step is None:
+            return self.streams[name].rows
+        return sum(int(getattr(self.streams[s.node], s.outcome)) for s in step.inputs)
+
+    def batch(self, query: str, number: int, seconds: float, rows: int, state_rows: int,
+              state_bytes: int) -> None:
+        """Count a micro-batch of a query."""
+        with self.lock:
+            mine = self.queries[query]
+            mine.batches += 1
+            mine.seconds += seconds
+            mine.last, mine.rows = seconds, mine.rows + rows
+            mine.state_rows, mine.state_bytes = state_rows, state_bytes
+        self._news.append({"event": "batch", "query": query, "batch": number, "rows": rows,
+                           "seconds": round(seconds, 3), "state_rows": state_rows,
+                           "state_bytes": state_bytes})
+
+    def seen(self, stream: str, rows: Mapping[str, int], late: Mapping[str, int],
+             when: float) -> None:
+        """Count rows of a stream's producers."""
+        with self.lock:
+            for name, count in rows.items():
+                health = self.sources.setdefault((stream, name), Health())
+                health.rows += count
+                health.late += late.get(name, 0)
+                health.seen = max(health.seen, when)
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """While a run lasts: the port answers and the log is written."""
+        from slackwater.pipeline.metrics_server import serve_metrics
+
+        asked = self.pipeline.metrics
+        with ExitStack() as open_things:
+            if asked.log is not None:
+                self._log = open_things.enter_context(RunLog(Path(asked.log)))
+                self._log.write({"event": "start", "pipeline": self.pipeline.name})
+            if asked.port is not None:
+                open_things.enter_context(serve_metrics(self, asked.host, asked.port))
+            try:
+                yield
+            except BaseException as error:
+                if self._log is not None:
+                    words = self.pipeline.secrets.redact(str(error)) or type(error).__name__
+                    self._log.write({"event": "failed", "error": words})
+                raise
+            else:
+                if self._log is not None:
+                    self._log.write({"event": "stop", "streams": self.summary()})
+
+    def tell(self) -> None:
+        """Write what happened since the last time to the log."""
+        news, self._news = self._news, []
+        if self._log is None or not news:
+            return
+        for line in news[:-1]:
+            self._log.write(line)
+        self._log.write({**news[-1], "streams": self.summary()})
+
+    def summary(self) -> dict[str, dict[str, Any]]:
+        """The numbers of each stream, for tables and machines."""
+        with self.lock:
+            return {name: {
+                "in": self.rows_in(name), "ready": one.ready, "late": one.late,
+                "quarantined": one.quarantined, "unreadable": one.unreadable,
+                "late_share": one.late_share, "bound": one.bound,
+                "latency": dict(zip(("p50", "p95", "p99"), one.latency, strict=False)),
+                "buffer": one.buffer, "lag": one.lag,
+            } for name, one in self.streams.items()}
+
+
+def loss_bound(step: Step) -> float | None:
+    """The share of late rows that a step promises to stay under, if its policy has one."""
+    if step.kind == "select" and (ratio := parse_select(step.text or "").dratio) is not None:
+        return float(ratio)
+    named = step.options.get("policy")
+    if named is None and step.kind == "event":
+        named = step.options.get("slack")
+        if isinstance(named, str) and named[:1].isdigit():
+            return None
+    if named is None:
+        return None
+    policy = as_policy(named)
+    if isinstance(policy, Tide):
+        return float(policy.loss)
+    return float(policy.ratio) if isinstance(policy, DropRatio) else None

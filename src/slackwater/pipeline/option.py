@@ -1,0 +1,81 @@
+"""What an option of a source or a sink may hold, told in the fields of its configuration."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, Field, field, fields
+from typing import Any
+
+__all__ = ["is_secret_name", "option", "required", "shown", "value_kind"]
+
+HIDDEN = "***"
+_SECRET_WORDS = ("password", "passwd", "secret", "jaas", "token", "credential", "private")
+
+
+def option(kind: str, default: Any = MISSING, *, secret: bool = False,
+           choices: tuple[str, ...] = (), doc: str = "") -> Any:
+    """Declare an option: a dataclass field that knows what may stand there.
+
+    Parameters
+    ----------
+    kind
+        ``text``, ``texts`` (one or a list), ``path``, ``choice``, ``count``, ``flag``, ``columns``
+        (name: type), ``settings`` (name: value), ``servers`` (host:port), ``url``, ``keys`` (names
+        of columns), ``key`` (the name of one).
+    default
+        Left out: the option must be given.
+    secret
+        Never shown.
+    choices
+        The values of a ``choice``.
+    doc
+        What it means, in a few words.
+    """
+    about = {"kind": kind, "secret": secret, "choices": choices, "doc": doc}
+    if default is MISSING:
+        return field(metadata=about)
+    if isinstance(default, dict):
+        return field(default_factory=lambda: dict(default), metadata=about)
+    return field(default=default, metadata=about)
+
+
+def required(one: Field[Any]) -> bool:
+    """Whether an option has no default."""
+    return one.default is MISSING and one.default_factory is MISSING
+
+
+def value_kind(one: Field[Any]) -> str:
+    """What kind of value an option has."""
+    return str(one.metadata["kind"])
+
+
+def is_secret_name(name: str) -> bool:
+    """Tell by its name whether a setting (``kafka.sasl.jaas.config``, ``API_TOKEN``) is a secret.
+
+    Examples
+    --------
+    >>> is_secret_name("kafka.ssl.keystore.password"), is_secret_name("kafka.client.id")
+    (True, False)
+    """
+    return any(word in name.lower() for word in _SECRET_WORDS)
+
+
+def shown(config: Any) -> dict[str, Any]:
+    """The options of a configuration that are not at their default, fit to be seen by anyone."""
+    from slackwater.pipeline.secrets import hide_credentials
+
+    found: dict[str, Any] = {}
+    for one in fields(config):
+        value = getattr(config, one.name)
+        default = one.default_factory() if one.default_factory is not MISSING else one.default
+        if value == default:
+            continue
+        if one.metadata["secret"]:
+            value = HIDDEN
+        elif isinstance(value, dict):
+            value = {k: HIDDEN if is_secret_name(k) else v for k, v in value.items()}
+        elif isinstance(value, str):
+            value = hide_credentials(value)
+        elif isinstance(value, tuple):
+            value = [hide_credentials(v) for v in value]
+        found[one.name] = value
+    return found

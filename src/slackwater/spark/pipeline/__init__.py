@@ -1,0 +1,12 @@
+"""Pipelines on Spark: one streaming query a branch.
+
+Enters: a checked `slackwater.pipeline.Pipeline` and a session.  Leaves: rows in its sinks, and
+numbers about every stream.  May import: pipeline, the operators, sources and sinks.
+"""
+
+from __future__ import annotations
+
+from slackwater.spark.pipeline.open import open_for
+from slackwater.spark.pipeline.run import RunError, run_pipeline
+
+__all__ = ["RunError", "open_for", "run_pipeline"]

@@ -1,0 +1,99 @@
+"""From a pipeline to DataFrames: each node by its operator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import DataFrame, SparkSession
+
+from slackwater.errors import ConfigError
+from slackwater.pipeline.document import Pipeline
+from slackwater.pipeline.kernels import arrival_of
+from slackwater.pipeline.sql_streams import with_quoted_streams
+from slackwater.pipeline.steps import Step, StreamName
+from slackwater.spark.operators.correlate import correlate
+from slackwater.spark.operators.match import match
+from slackwater.spark.operators.query import query
+from slackwater.spark.operators.reorder import reorder
+from slackwater.spark.operators.synchronise import synchronise
+from slackwater.spark.pipeline.streams import for_operator, outcome_rows
+from slackwater.spark.sources import read_source
+
+__all__ = ["Builder"]
+
+Watch = Callable[[str, DataFrame], DataFrame]
+
+
+class Builder:
+    """Builds what one streaming query reads.
+
+    Parameters
+    ----------
+    session, pipeline
+        Where, and what.
+    shards
+        State partitions of each step that does not say.
+    watch
+        Given a node's name and rows, the rows with their numbers observed.
+    """
+
+    def __init__(self, session: SparkSession, pipeline: Pipeline, shards: int | None,
+                 watch: Watch) -> None:
+        self._session, self._pipeline = session, pipeline
+        self._shards, self._watch = shards, watch
+        self._watched: set[str] = set()
+
+    def node(self, name: str) -> DataFrame:
+        """All rows of a source or a step, with ``_status`` where the step gives one."""
+        if name in self._pipeline.sources:
+            df = read_source(self._session, self._pipeline.sources[name].config)
+        else:
+            df = self._step(self._pipeline.steps[name])
+        if name in self._watched:
+            return df  # read twice in one query: counted once
+        self._watched.add(name)
+        return self._watch(name, df)
+
+    def _stream(self, name: StreamName) -> DataFrame:
+        return outcome_rows(self.node(name.node), self._pipeline.steps.get(name.node),
+                            name.outcome)
+
+    def _step(self, step: Step) -> DataFrame:
+        inputs = [self._stream(name) for name in step.inputs]
+        if step.kind == "sql":
+            return self._sql(step, inputs)
+        rows = [for_operator(df, step) for df in inputs]
+        options: dict[str, Any] = {"shards": self._shards, **step.options,
+                                   "arrival": arrival_of(step, rows[0].columns)}
+        if step.kind == "reorder":
+            return reorder(rows[0], options.pop("policy", "MeanPlusRange"), **options)
+        if step.kind == "synchronise":
+            return synchronise(rows[0], **options)
+        if step.kind == "select":
+            return query(rows[0], step.text or "", **options)
+        if step.kind == "event":
+            return match(rows[0], step.text or "", **options)
+        if step.kind == "correlate":
+            return correlate(rows[0], rows[1], **options)
+        for name, df in zip(step.inputs, rows, strict=True):
+            df.createOrReplaceTempView(f"`{name}`")
+        return query(self._session, step.text or "", **options)
+
+    def _sql(self, step: Step, inputs: list[DataFrame]) -> DataFrame:
+        watermark = step.options.get("watermark")
+        for name, df in zip(step.inputs, inputs, strict=True):
+            if watermark is not None and watermark in df.columns:
+                df = df.withWatermark(watermark, "0 seconds")
+            df.createOrReplaceTempView(f"`{name}`")
+        try:
+            return self._session.sql(with_quoted_streams(step.text or ""))
+        except (AnalysisException, ParseException) as error:
+            raise ConfigError(f"Spark does not take the SQL of this step: {_short(error)}",
+                              step=f"steps.{step.name}.sql", got=step.text) from None
+
+
+def _short(error: Exception) -> str:
+    text = str(error).split("JVM stacktrace:")[0]
+    return text.split(";\n'")[0].strip()

@@ -1,0 +1,176 @@
+"""The checkpoint folder of a pipeline: whose it is, and whether a run may go on with it."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import uuid
+from pathlib import Path
+from typing import IO, Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from slackwater import __version__
+from slackwater.errors import ConfigError, SnapshotError
+from slackwater.pipeline.document import Pipeline
+from slackwater.pipeline.fingerprint import FORMAT, branch_plan, changes, read_plan
+
+__all__ = ["Checkpoint"]
+
+_FILE = "slackwater.json"
+
+
+class Checkpoint:
+    """Folder with ``slackwater.json`` (what wrote it) and a folder a query.
+
+    Parameters
+    ----------
+    pipeline, session
+        What is to run, and where.
+    """
+
+    def __init__(self, pipeline: Pipeline, session: SparkSession) -> None:
+        self._pipeline, self._session = pipeline, session
+        self._remote = "://" in pipeline.checkpoint
+        self.shards = int(session.conf.get("spark.sql.shuffle.partitions") or 1)
+        self.id = uuid.uuid4().hex[:12]
+        self._held: IO[str] | None = None
+
+    def of(self, node: str) -> str:
+        """Where a query keeps its offsets and its state."""
+        return f"{self._pipeline.checkpoint}/queries/{node}"
+
+    def open(self, *, fresh: bool) -> list[str]:
+        """Make it this pipeline's, or refuse; gives what is worth saying.
+
+        Raises
+        ------
+        SnapshotError
+            It was written by something that this pipeline cannot go on from.
+        """
+        told: list[str] = []
+        self._lock()
+        if fresh and (aside := self._put_aside()) is not None:
+            told.append(f"the old checkpoint is now {aside}")
+        old = self._read()
+        branches: dict[str, Any] = {}
+        if old is not None:
+            told += self._compare(old)
+            branches = dict(old["branches"])
+            self.id = old["id"]
+            if old["shards"] != self.shards:
+                told.append(f"{old['shards']} state partitions, as the checkpoint has them, and "
+                            f"not {self.shards}")
+                self.shards = old["shards"]
+        for branch in self._pipeline.branches:
+            plan = branch_plan(self._pipeline, branch)
+            self._check_folders(plan["sinks"], branches.get(branch.node, {}).get("sinks", {}))
+            branches[branch.node] = plan
+        self._write({"format": FORMAT, "slackwater": __version__, "name": self._pipeline.name,
+                     "id": self.id, "shards": self.shards, "branches": branches})
+        return told
+
+    def close(self) -> None:
+        """Let another run have it."""
+        if self._held is not None:
+            self._held.close()
+            self._held = None
+
+    def _lock(self) -> None:
+        """Two runs with one checkpoint would write over each other; a killed one holds no lock."""
+        if self._remote:
+            return
+        path = Path(self._pipeline.checkpoint)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._held = path.with_name(f"{path.name}.lock").open("w")
+        try:
+            fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self.close()
+            raise ConfigError("another run has this checkpoint", step="checkpoint", got=str(path),
+                              hint="stop it first, or give this one another checkpoint: folder"
+                              ) from None
+
+    def _compare(self, old: dict[str, Any]) -> list[str]:
+        found = list(dict.fromkeys(changes(old, self._pipeline)))
+        refused = [c for c in found if c.refused is not None]
+        if refused:
+            raise SnapshotError(
+                "this run cannot go on from the checkpoint of an earlier one, because of what has "
+                "changed:\n    " + "\n    ".join(str(c) for c in refused),
+                step="checkpoint", got=self._pipeline.checkpoint,
+                hint="take the change back, give another checkpoint: folder, or run with --fresh "
+                     "(from the start of the sources, with no state)")
+        told = [str(c) for c in found]
+        if old["slackwater"] != __version__:
+            told.append(f"written by slackwater {old['slackwater']}, this is {__version__}")
+        return told
+
+    def _check_folders(self, sinks: dict[str, str | None], before: dict[str, str | None]) -> None:
+        """A batch's folder is replaced when the batch comes again: it must be of this run's."""
+        for name, path in sinks.items():
+            if path is None or "://" in path or before.get(name) == path:
+                continue
+            if any(Path(path).glob("batch_id=*")):
+                raise ConfigError(
+                    "the folder holds the output of another run, and batches would be mixed",
+                    step=f"sinks.{name}.path", got=path, hint="move it away, or give another path")
+
+    def _put_aside(self) -> str | None:
+        path = Path(self._pipeline.checkpoint)
+        if self._remote:
+            raise ConfigError("only a local checkpoint can be put aside", step="--fresh",
+                              got=self._pipeline.checkpoint, hint="give another checkpoint: folder")
+        if not (path / _FILE).exists() and not (path / "queries").exists():
+            return None
+        aside = next(p for n in range(1, 10_000)
+                     if not (p := path.with_name(f"{path.name}.old-{n}")).exists())
+        path.rename(aside)
+        return str(aside)
+
+    def _read(self) -> dict[str, Any] | None:
+        if self._remote:
+            text = self._read_remote()
+        else:
+            path = Path(self._pipeline.checkpoint)
+            text = (path / _FILE).read_text() if (path / _FILE).exists() else None
+            if text is None and any(path.glob("queries/*")):
+                raise SnapshotError(f"the checkpoint folder has queries, but no {_FILE}",
+                                    step="checkpoint", got=str(path),
+                                    hint="give another checkpoint: folder, or run with --fresh")
+        if text is None:
+            return None
+        try:
+            return read_plan(json.loads(text))
+        except json.JSONDecodeError:
+            return read_plan(None)
+
+    def _write(self, plan: dict[str, Any]) -> None:
+        text = json.dumps(plan, indent=1, ensure_ascii=False) + "\n"
+        if self._remote:
+            if text != self._read_remote():
+                rows = self._session.createDataFrame([(json.dumps(plan),)], "value string")
+                rows.coalesce(1).write.mode("overwrite").text(self._far())
+            return
+        path = Path(self._pipeline.checkpoint)
+        path.mkdir(parents=True, exist_ok=True)
+        draft = path / f".{_FILE}.{os.getpid()}"
+        with draft.open("w") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path / _FILE)
+
+    def _far(self) -> str:
+        return f"{self._pipeline.checkpoint.rstrip('/')}/{_FILE}"
+
+    def _read_remote(self) -> str | None:
+        try:
+            rows = self._session.read.text(self._far()).collect()
+        except PySparkException as error:
+            if "PATH_NOT_FOUND" in str(error) or "does not exist" in str(error):
+                return None
+            raise
+        return "\n".join(row[0] for row in rows) or None

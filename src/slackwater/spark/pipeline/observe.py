@@ -1,0 +1,144 @@
+"""A run's numbers out of Spark: aggregates observed on the way, and the queries' progress."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import IntegralType, StringType, TimestampType
+
+from slackwater.pipeline.columns import RAW
+from slackwater.pipeline.document import Pipeline
+from slackwater.pipeline.metrics import QUANTILES, Numbers
+from slackwater.pipeline.steps import Step
+from slackwater.spark.packing import quoted
+
+__all__ = ["Observer"]
+
+_MICROS = {"s": 1_000_000, "ms": 1_000, "us": 1}
+_ACCURACY = 200       # of quantiles: within half a percent of the rank, at little cost
+_MOST_SOURCES = 2000  # producers counted one by one
+
+
+class Observer:
+    """Watches the nodes of a pipeline, each in the first query that has it.
+
+    Parameters
+    ----------
+    pipeline
+        Whose nodes.
+    numbers
+        Where the counts go.
+    """
+
+    def __init__(self, pipeline: Pipeline, numbers: Numbers) -> None:
+        self._pipeline, self._numbers = pipeline, numbers
+        self._home: dict[str, str] = {}
+        for branch in pipeline.branches:
+            for node in pipeline.upstream(branch.node):
+                self._home.setdefault(node, branch.node)
+        self._taken: dict[str, tuple[str, int]] = {}
+
+    def watch(self, query: str) -> Callable[[str, DataFrame], DataFrame]:
+        """For `Builder`: observe the nodes that are at home in a query."""
+
+        def observed(node: str, df: DataFrame) -> DataFrame:
+            if self._home.get(node) != query:
+                return df
+            step = self._pipeline.steps.get(node)
+            wanted = _of_source(df) if step is None else _of_step(df, step)
+            return df.observe(node, *[column.alias(name) for name, column in wanted.items()])
+
+        return observed
+
+    def take(self, query: str, progress: Iterable[Any]) -> None:
+        """Count the micro-batches that are new."""
+        for one in progress:
+            mark = (str(one["runId"]), int(one["batchId"]))
+            if "addBatch" not in one["durationMs"] or mark <= self._taken.get(query, ("", -1)):
+                continue
+            self._taken[query] = mark
+            states = one["stateOperators"]
+            self._numbers.batch(
+                query, mark[1], one["durationMs"]["triggerExecution"] / 1000,
+                int(one["numInputRows"]), sum(int(s["numRowsTotal"]) for s in states),
+                sum(int(s["memoryUsedBytes"]) for s in states))
+            for node, row in one["observedMetrics"].items():
+                if node in self._numbers.streams:
+                    self._add(node, row if isinstance(row, dict) else row.asDict(recursive=True))
+
+    def _add(self, node: str, row: dict[str, Any]) -> None:
+        with self._numbers.lock:
+            stream = self._numbers.streams[node]
+            for name in ("ready", "late", "quarantined", "unreadable"):
+                setattr(stream, name, getattr(stream, name) + (row.get(name) or 0))
+            stream.rows += row.get("ready") or 0
+            if row.get("latency"):
+                stream.latency = tuple(v / 1e6 for v in row["latency"])
+            if row.get("buffer") is not None:
+                stream.buffer = row["buffer"] / 1e6
+            if row.get("clock") is not None and row.get("watermark") is not None:
+                stream.lag = (row["clock"] - row["watermark"]) / 1e6
+        if row.get("producers"):
+            rows, late = (_counts(row.get(name)) for name in ("producers", "late_producers"))
+            self._numbers.seen(node, rows, late, time.time())
+
+
+def _counts(top: Any) -> dict[str, int]:
+    # null is counted like a name; it is no producer's
+    return {e["item"]: int(e["count"]) for e in top or () if e["item"] is not None}
+
+
+def _of_source(df: DataFrame) -> dict[str, Column]:
+    wanted = {"ready": F.count(F.lit(1))}
+    if RAW in df.columns:
+        wanted["unreadable"] = F.count(F.col(RAW))
+    return wanted
+
+
+def _of_step(df: DataFrame, step: Step) -> dict[str, Column]:
+    if not step.has_outcomes:
+        return {"ready": F.count(F.lit(1))}
+    status = F.col("_status")
+    wanted = {o: F.count_if(status == o) for o in ("ready", "late", "quarantined")}
+    if step.kind not in ("reorder", "synchronise"):
+        return wanted
+    ready = status == "ready"
+    when, released = _micros(df, step, "time", "time"), F.unix_micros(F.col("_released"))
+    if when is not None:
+        wanted["latency"] = F.percentile_approx(F.when(ready, released - when), list(QUANTILES),
+                                                _ACCURACY)
+        wanted["watermark"] = F.max(F.when(ready, when))
+        wanted["clock"] = F.max(released)
+    arrival = _micros(df, step, "arrival", "_arrival")
+    if arrival is not None:
+        wanted["buffer"] = F.avg(F.when(ready, released - arrival))
+    source = step.options.get("source", "source" if step.kind == "synchronise" else None)
+    if source in df.columns:
+        name = F.col(quoted(source)).cast("string")
+        wanted["producers"] = _top(name)
+        wanted["late_producers"] = _top(F.when(status == "late", name))
+    return wanted
+
+
+def _top(name: Column) -> Column:
+    # exact as long as there are no more than 3/4 as many names as it can track
+    return F.call_function("approx_top_k", name, F.lit(_MOST_SOURCES),
+                           F.lit(1 << (_MOST_SOURCES * 4 // 3).bit_length()))
+
+
+def _micros(df: DataFrame, step: Step, role: str, default: str) -> Column | None:
+    name = step.options.get(role, default)
+    if name not in df.columns:
+        return None
+    kind, column = df.schema[name].dataType, F.col(quoted(name))
+    if isinstance(kind, TimestampType):
+        return F.unix_micros(column)
+    if isinstance(kind, IntegralType) and step.options.get("unit") in _MICROS:
+        return column * F.lit(_MICROS[step.options["unit"]])
+    if isinstance(kind, StringType) and step.options.get("unit") is None:
+        return F.unix_micros(F.try_to_timestamp(column))
+    return None

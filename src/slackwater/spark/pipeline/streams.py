@@ -1,0 +1,55 @@
+"""Streams as DataFrames: a node's rows, split by what became of them."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from slackwater.pipeline.columns import ARRIVAL, RAW
+from slackwater.pipeline.kernels import other_arrival
+from slackwater.pipeline.steps import Step
+from slackwater.spark.packing import quoted
+
+__all__ = ["for_operator", "for_sink", "outcome_rows"]
+
+_PASSED_ON = ("reorder", "synchronise")
+_ADDED = ("_status", "_reason", "_released", "_row", "_left_row", "_right_row")
+
+
+def outcome_rows(df: DataFrame, step: Step | None, outcome: str) -> DataFrame:
+    """The rows of one outcome of a node (no step: a source), with the columns that SQL sees."""
+    if step is None or not step.has_outcomes:
+        return df
+    some = df.where(F.col("_status") == outcome)
+    if outcome != "ready":
+        return _aside(some)
+    if step.kind in _PASSED_ON:
+        # what is let go arrives at the next step in that moment
+        own = [F.col(quoted(c)) for c in some.columns if c not in (*_ADDED, ARRIVAL, RAW)]
+        return some.select(*own, F.col("_released").alias(ARRIVAL))
+    return some.drop(*_ADDED)
+
+
+def _aside(df: DataFrame) -> DataFrame:
+    """Late or quarantined rows: the input's columns, then the reason and when they were let go."""
+    last = [F.col("_reason"), F.col("_released")]
+    if "_row" in df.columns:
+        return df.select("_row.*", *last)
+    if "_left_row" in df.columns:
+        return df.select("_left_row", "_right_row", *last)
+    return df.drop("_status")
+
+
+def for_operator(df: DataFrame, step: Step) -> DataFrame:
+    """A stream as an operator takes it (see `slackwater.pipeline.kernels.operator_schema`)."""
+    if "_reason" in df.columns:
+        df = df.drop("_reason", ARRIVAL).withColumnRenamed("_released", ARRIVAL)
+    return df.drop(ARRIVAL) if other_arrival(step) else df
+
+
+def for_sink(df: DataFrame, step: Step | None, outcome: str) -> DataFrame:
+    """The rows of one outcome as a sink gets them."""
+    rows = outcome_rows(df, step, outcome)
+    if step is not None and step.kind in _PASSED_ON and outcome == "ready":
+        return rows.drop(ARRIVAL)
+    return rows

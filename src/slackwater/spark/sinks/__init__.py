@@ -1,0 +1,40 @@
+"""Where a pipeline's rows go: one file a kind.
+
+Enters: the rows of a micro-batch, as a batch DataFrame, with its number.  Leaves: nothing; the rows
+are in a place of the sink's own.  May import: pipeline (the configurations), what it may import.
+
+Each module has ``open_sink(config, name) -> Sink``.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Protocol
+
+from pyspark.sql import DataFrame
+
+from slackwater.pipeline.connectors import SinkConfig
+
+__all__ = ["Sink", "open_sink"]
+
+
+class Sink(Protocol):
+    """A place for rows.
+
+    It travels to where Spark runs `foreachBatch` (with Spark Connect, the server), so it holds
+    nothing that cannot be pickled; what it needs open it opens in `write`.
+    """
+
+    def write(self, df: DataFrame, batch_id: int) -> None:
+        """Write the rows of a micro-batch that has some.
+
+        The same batch may come again after a crash, with the same rows: a sink that is idempotent
+        in `batch_id` holds them once.
+        """
+
+
+def open_sink(config: SinkConfig, name: str) -> Sink:
+    """The sink of a configuration; `name` tells it from all others (pipeline and sink)."""
+    home = importlib.import_module(f"slackwater.spark.sinks.{config.kind}")
+    sink: Sink = home.open_sink(config, name)
+    return sink

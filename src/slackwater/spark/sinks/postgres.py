@@ -1,0 +1,81 @@
+"""A PostgreSQL table: rows and the number of their batch in one transaction, so exactly once."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from slackwater.errors import ConfigError, DataError, SlackwaterError, UnknownColumn
+from slackwater.pipeline.connectors import PostgresSink
+from slackwater.pipeline.secrets import Secrets
+from slackwater.spark.sinks.postgres_types import for_copy, postgres_type
+from slackwater.spark.sinks.postgres_write import Target, write_batch
+
+__all__ = ["open_sink"]
+
+_PATIENCE = 30.0  # seconds: a server that restarts is back by then
+# said of a server that will let us in a moment later; other refusals stay what they are
+_PASSING = ("starting up", "not yet accepting", "shutting down", "in recovery", "too many clients")
+
+
+@dataclass(frozen=True)
+class _Table:
+    name: str
+    table: str
+    key: tuple[str, ...]
+    url: str = field(repr=False)
+
+    def write(self, df: DataFrame, batch_id: int) -> None:
+        import psycopg
+
+        for column in self.key:
+            if column not in df.columns:
+                raise UnknownColumn(column, df.columns, role="key", step=self.name)
+        types = {f.name: postgres_type(f.dataType) for f in df.schema.fields}
+        rows = df.select([for_copy(f) for f in df.schema.fields]).toArrow()
+        target = Target(self.name, self.table, self.key, types)
+        until = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                with psycopg.connect(self.url, connect_timeout=10) as connection:
+                    write_batch(connection, target, batch_id, rows)
+                return
+            except SlackwaterError:
+                raise
+            except psycopg.OperationalError as error:
+                # whether or not the transaction was committed, trying again is safe: the ledger
+                # knows
+                if time.monotonic() > until or _final(str(error)):
+                    raise self._told(error) from None
+                time.sleep(0.5)
+            except psycopg.Error as error:
+                raise self._told(error) from None
+
+    def _told(self, error: Any) -> DataError:
+        """What the server said; the address, with its password, is not to be in it."""
+        primary = error.diag.message_primary if error.diag.sqlstate else None
+        said = Secrets([self.url]).redact(" ".join(str(primary or error).split()))
+        hint = None
+        if error.diag.sqlstate == "42P10":
+            columns = ", ".join(self.key)
+            said = f"the table has no unique constraint on its key ({columns})"
+            hint = f"ALTER TABLE {self.table} ADD UNIQUE ({columns})"
+        return DataError(f"the table {self.table!r} could not be written", step=self.name,
+                         got=said, hint=hint)
+
+
+def _final(message: str) -> bool:
+    return "FATAL" in message and not any(words in message for words in _PASSING)
+
+
+def open_sink(config: PostgresSink, name: str) -> _Table:
+    """Add to the table, or replace by its key; the first rows make it if it is missing."""
+    try:
+        import psycopg  # noqa: F401
+    except ImportError:
+        raise ConfigError("the PostgreSQL sink needs psycopg", step=name,
+                          hint='pip install "slackwater[postgres]"') from None
+    return _Table(name, config.table, tuple(config.key), config.url)

@@ -1,0 +1,51 @@
+"""The gateway as a user starts it, on a port that it keeps over restarts."""
+
+from __future__ import annotations
+
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+
+from parts.server import Server, free_port
+
+COMMAND = [sys.executable, "-c", "from slackwater.cli import main; main()"]
+
+
+class GatewayServer(Server):
+    """`log_folder` is what the pipeline reads."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        port = free_port()
+        self.log_folder = folder / "log"
+        super().__init__(
+            "the gateway",
+            [*COMMAND, "gateway", "--log", str(self.log_folder), "--http", f"127.0.0.1:{port}"],
+            folder / "gateway.log", port=port)
+        self.address = f"http://127.0.0.1:{port}"
+
+    def send(self, values: Sequence[bytes], patience: float = 60) -> None:
+        """Post lines of JSON until they are acknowledged, through deaths of the gateway.
+
+        A death between the disk and the answer makes a copy: the sender cannot know.
+        """
+        request = urllib.request.Request(
+            f"{self.address}/events", data=b"\n".join(values) + b"\n", method="POST",
+            headers={"content-type": "application/x-ndjson"})
+        until = time.monotonic() + patience
+        while True:
+            try:
+                with urllib.request.urlopen(request, timeout=10) as answer:
+                    answer.read()
+                return
+            except urllib.error.HTTPError as error:
+                if error.code != 429:
+                    raise
+            except OSError:
+                pass
+            if time.monotonic() > until:
+                raise TimeoutError(f"not acknowledged in {patience:.0f} s")
+            time.sleep(0.1)

@@ -1,0 +1,100 @@
+"""The Kafka source and sink against a real broker."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+
+import pytest
+from parts.drain import drain
+
+from slackwater.errors import ConfigError, UnknownColumn
+from slackwater.pipeline.connectors import KafkaSink, KafkaSource
+from slackwater.spark.kafka_classes import needs_classes
+from slackwater.spark.sinks import open_sink
+from slackwater.spark.sources import read_source
+
+COLUMNS = {"time": "timestamp", "device": "string", "value": "double"}
+GOOD = b'{"time": "2024-05-01T10:00:00.25Z", "device": "a", "value": 1}'
+BAD = [b"not json", b'{"time": "soon", "device": "a"}', b'{"time": "2024-05-01T10:00:00Z", "v',
+       b'{"device": "b", "value": "high"}', b"[]", b"17", b"\xff\xfe", b"",
+       GOOD + b"\n" + GOOD]
+
+
+def test_json_values_become_columns_and_no_value_is_lost(spark, kafka, tmp_path):
+    kafka.create("events", partitions=2)
+    begun = dt.datetime.now(dt.UTC).replace(tzinfo=None)
+    kafka.send("events", [GOOD] * 4, partition=0)
+    kafka.send("events", [*BAD, None], partition=1)
+    config = KafkaSource(kafka.address, ("events",), columns=COLUMNS, max_rows=5)
+    batches = drain(read_source(spark, config), tmp_path / "checkpoint")
+    assert len(batches) == 3
+    rows = [row for batch in batches for row in batch]
+    good = [row for row in rows if row.device is not None]
+    assert [(r.time, r.device, r.value, r._raw) for r in good] == [
+        (dt.datetime(2024, 5, 1, 10, 0, 0, 250_000), "a", 1.0, None)] * 4
+    bad = [row for row in rows if row.device is None]
+    assert {(r.time, r.value) for r in bad} == {(None, None)}
+    texts = [value.decode("utf-8", "replace") for value in BAD]
+    assert sorted(str(r._raw) for r in bad) == sorted([*texts, "None"])
+    assert all(begun <= r._arrival <= begun + dt.timedelta(minutes=2) for r in rows)
+    # the next run goes on where this one ended
+    kafka.send("events", [GOOD.replace(b'"a"', b'"late"')])
+    (again,) = drain(read_source(spark, config), tmp_path / "checkpoint")
+    assert [r.device for r in again] == ["late"]
+
+
+def test_avro_values_become_columns_and_no_value_is_lost(spark, kafka, tmp_path):
+    from pyspark.sql import functions as F
+    from pyspark.sql.avro.functions import to_avro
+
+    schema = {"type": "record", "name": "event", "fields": [
+        {"name": "time", "type": {"type": "long", "logicalType": "timestamp-micros"}},
+        {"name": "device", "type": ["null", "string"]}, {"name": "value", "type": "double"}]}
+    file = tmp_path / "event.avsc"
+    file.write_text(json.dumps(schema))
+    row = spark.sql("SELECT timestamp'2024-05-01 10:00:00.000001' AS time, 'a' AS device, 2.5D "
+                    "AS value")
+    value = row.select(to_avro(F.struct("*"), json.dumps(schema)).alias("v")).first().v
+    kafka.create("avro")
+    kafka.send("avro", [bytes(value), b"\xff\xff\xff", bytes(value)[:3], b"", bytes(value)])
+    config = KafkaSource(kafka.address, ("avro",), "avro", schema=str(file))
+    (rows,) = drain(read_source(spark, config), tmp_path / "checkpoint")
+    good = (dt.datetime(2024, 5, 1, 10, 0, 0, 1), "a", 2.5, None)
+    assert [(r.time, r.device, r.value, r._raw) for r in (rows[0], rows[4])] == [good, good]
+    assert [tuple(r)[:3] for r in rows[1:4]] == [(None, None, None)] * 3
+    assert rows[1]._raw == "////"
+    assert None not in [r._raw for r in rows[1:4]]
+
+
+@pytest.mark.parametrize(("schema", "problem"), [
+    ("nowhere.avsc", "cannot be read"), ('{"type": "int"}', "not one of a record")])
+def test_an_avro_schema_that_is_none(spark, kafka, schema, problem):
+    config = KafkaSource(kafka.address, ("avro",), "avro", schema=schema)
+    with pytest.raises(ConfigError, match=problem):
+        read_source(spark, config)
+
+
+def test_a_missing_connector_is_named(spark):
+    with pytest.raises(ConfigError, match=r"spark-sql-kafka-0-10_2\.13") as told, \
+            needs_classes("kafka"):
+        spark.read.format("no.such.connector").load()
+    assert "spark.jars.packages" in str(told.value)
+
+
+def test_the_sink_writes_json_records_at_least_once(spark, kafka, tmp_path):
+    kafka.create("out")
+    sink = open_sink(KafkaSink(kafka.address, "out", key="a b"), "p.out")
+    df = spark.sql("SELECT * FROM VALUES (1L, timestamp'2024-05-01 10:00:00.000001', array(1, 2)), "
+                   "(2L, NULL, NULL) AS t(`a b`, time, many)")
+    sink.write(df, 0)
+    sink.write(df, 0)
+    read = (spark.read.format("kafka").option("kafka.bootstrap.servers", kafka.address)
+            .option("subscribe", "out").load().selectExpr("string(key)", "string(value)"))
+    rows = [(r.key, json.loads(r.value)) for r in read.collect()]
+    first = ("1", {"a b": 1, "time": "2024-05-01T10:00:00.000001Z", "many": [1, 2]})
+    assert [row for row in rows if row[0] == "1"] == [first] * 2
+    assert [row for row in rows if row[0] == "2"] == [
+        ("2", {"a b": 2, "time": None, "many": None})] * 2
+    with pytest.raises(UnknownColumn, match="did you mean 'time'"):
+        open_sink(KafkaSink(kafka.address, "out", key="tim"), "p.out").write(df, 0)

@@ -1,0 +1,127 @@
+"""The PostgreSQL sink against a real server: exactly once, upserts, retractions."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from slackwater.errors import DataError, UnknownColumn
+from slackwater.pipeline.connectors import PostgresSink
+from slackwater.spark.sinks import open_sink
+
+
+def rows(server, query):
+    import psycopg
+
+    with psycopg.connect(server.url) as connection:
+        return connection.execute(query).fetchall()
+
+
+def change(server, statement):
+    import psycopg
+
+    with psycopg.connect(server.url) as connection:
+        connection.execute(statement)
+
+
+def test_rows_without_a_key_are_there_once(spark, postgres):
+    sink = open_sink(PostgresSink(postgres.url, "plain"), "p.plain.c1")
+    df = spark.sql("""
+        SELECT * FROM VALUES
+          (1L, 'a "quoted", text', timestamp'2024-05-01 10:00:00.000001', 1.5D, true, X'00ff',
+           named_struct('x', array(1), 'y', map('k', 'v')), date'2024-05-01', 12.50BD),
+          (2L, '', NULL, double('NaN'), NULL, NULL, NULL, NULL, NULL),
+          (NULL, NULL, NULL, double('-Infinity'), false, X'', NULL, NULL, NULL)
+        AS t(id, `a.b "c"`, time, value, flag, bytes, event, day, amount)""")
+    sink.write(df, 0)
+    sink.write(df, 0)
+    found = rows(postgres, 'SELECT id, "a.b ""c""", time AT TIME ZONE \'UTC\', value::text, flag, '
+                           "bytes, event::text, day::text, amount::text FROM plain ORDER BY id")
+    assert found[0][:2] == (1, 'a "quoted", text')
+    assert found[0][2].isoformat() == "2024-05-01T10:00:00.000001"
+    assert found[0][3:] == ("1.5", True, b"\x00\xff", '{"x": [1], "y": {"k": "v"}}', "2024-05-01",
+                            "12.50")
+    assert found[1] == (2, "", None, "NaN", None, None, None, None, None)
+    assert found[2] == (None, None, None, "-Infinity", False, b"", None, None, None)
+    sink.write(df, 1)
+    assert rows(postgres, "SELECT count(*) FROM plain") == [(6,)]
+    with pytest.raises(DataError, match="holds batches up to 1"):
+        sink.write(df, 0)
+    kinds = dict(rows(postgres, "SELECT column_name, data_type FROM information_schema.columns "
+                                "WHERE table_name = 'plain'"))
+    assert kinds["time"] == "timestamp with time zone"
+    assert (kinds["event"], kinds["bytes"], kinds["amount"]) == ("jsonb", "bytea", "numeric")
+
+
+def test_a_key_makes_it_an_upsert_and_the_last_row_counts(spark, postgres):
+    sink = open_sink(PostgresSink(postgres.url, "public.peaks", ("device", "start")), "p.peaks.c1")
+    sink.write(spark.sql("SELECT * FROM VALUES ('a', 1, 5.0D), ('a', 2, 6.0D), (NULL, 1, 1.0D) "
+                         "AS t(device, start, peak)").coalesce(1), 0)
+    again = spark.sql("SELECT * FROM VALUES ('a', 1, 7.0D), ('a', 1, 8.0D), (NULL, 1, 2.0D), "
+                      "('b', 1, 9.0D) AS t(device, start, peak)").coalesce(1)
+    for _ in range(2):
+        sink.write(again, 1)
+        assert rows(postgres, "SELECT * FROM peaks ORDER BY device, start") == [
+            ("a", 1, 8.0), ("a", 2, 6.0), ("b", 1, 9.0), (None, 1, 2.0)]
+
+
+def test_a_match_that_is_taken_back_is_deleted(spark, postgres):
+    sink = open_sink(PostgresSink(postgres.url, "leaks", ("match_id",)), "p.leaks.c1")
+
+    def told(*lines):
+        values = ", ".join(f"('{i}', '{op}', {n})" for i, op, n in lines)
+        return spark.sql(f"SELECT * FROM VALUES {values} AS t(match_id, op, n)").coalesce(1)
+
+    sink.write(told(("m1", "+", 1), ("m2", "+", 2), ("m3", "+", 3), ("m3", "-", 3)), 0)
+    assert rows(postgres, "SELECT match_id, n FROM leaks ORDER BY 1") == [("m1", 1), ("m2", 2)]
+    for _ in range(2):
+        sink.write(told(("m1", "-", 1), ("m2", "-", 2), ("m2", "+", 4), ("m9", "-", 0)), 1)
+        assert rows(postgres, "SELECT match_id, n FROM leaks ORDER BY 1") == [("m2", 4)]
+
+
+def test_a_table_that_does_not_fit_is_refused_with_the_reason(spark, postgres):
+    change(postgres, "CREATE TABLE narrow (id bigint, name integer, amount numeric(5, 1))")
+    df = spark.sql("SELECT 1 AS id, 'x' AS name")
+    with pytest.raises(DataError, match="name integer for text"):
+        open_sink(PostgresSink(postgres.url, "narrow"), "p.narrow").write(df, 0)
+    df = spark.sql("SELECT 1 AS id, 2.5D AS amount, 'x' AS label")
+    with pytest.raises(DataError, match="expected: label text"):
+        open_sink(PostgresSink(postgres.url, "narrow"), "p.narrow").write(df, 0)
+    with pytest.raises(DataError, match=r"ADD UNIQUE \(id\)"):
+        open_sink(PostgresSink(postgres.url, "narrow", ("id",)), "p.n").write(df.drop("label"), 0)
+    with pytest.raises(UnknownColumn, match="did you mean 'label'"):
+        open_sink(PostgresSink(postgres.url, "narrow", ("lable",)), "p.n").write(df, 0)
+    # nothing of all that is in the ledger: the same batch, put right, is written
+    open_sink(PostgresSink(postgres.url, "narrow"), "p.narrow").write(df.drop("label"), 0)
+    assert [(i, float(a)) for i, a in rows(postgres, "SELECT id, amount FROM narrow")] == [(1, 2.5)]
+
+
+def test_a_server_that_restarts_is_waited_for(spark, postgres):
+    sink = open_sink(PostgresSink(postgres.url, "lasting"), "p.lasting")
+    df = spark.sql("SELECT 1 AS id")
+    sink.write(df, 0)
+    postgres.kill()
+    back = threading.Timer(1, postgres.start)
+    back.start()
+    try:
+        sink.write(df, 1)
+    finally:
+        back.join()
+    assert rows(postgres, "SELECT count(*) FROM lasting") == [(2,)]
+
+
+def test_the_password_is_in_no_message(spark, postgres, capfd):
+    df = spark.sql("SELECT 1 AS id")
+    right, wrong = "pass%2Fword%401", "se%40cret-9"
+    urls = [postgres.url.replace(right, wrong),
+            f"postgresq://slack:{wrong}@127.0.0.1/postgres",
+            f"postgresql://slack:{wrong}@127.0.0.1:{postgres.port}/postgres?nonsense=1"]
+    for url in urls:
+        sink = open_sink(PostgresSink(url, "t"), "p.t")
+        with pytest.raises(DataError, match="could not be written") as told:
+            sink.write(df, 0)
+        said = f"{told.value} {told.value.__cause__} {sink!r} {capfd.readouterr()}"
+        assert told.value.__suppress_context__
+        for secret in (wrong, "se@cret-9", "cret-9"):
+            assert secret not in said
