@@ -17,8 +17,8 @@ from rich.table import Table
 from benchmarks.result import Result
 
 MODULES = ["kernels.reorder", "kernels.tide", "kernels.synchronise", "kernels.window",
-           "kernels.pattern", "kernels.correlate", "pipelines.reorder",
-           "pipelines.correlate", "pipelines.pattern"]
+           "kernels.pattern", "kernels.correlate", "pipelines.reorder", "pipelines.group_by",
+           "pipelines.correlate", "pipelines.pattern", "pipelines.gateway"]
 
 
 def main(names: list[str]) -> None:

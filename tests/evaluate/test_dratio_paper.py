@@ -7,7 +7,7 @@ from slackwater.evaluate.reproduce import experiment_names, reproduce
 
 def test_the_experiments_of_paper_4_run(tmp_path):
     names = [n for n in experiment_names() if n.startswith("dratio")]
-    assert names == ["dratio-fig5", "dratio-fig6", "dratio-fig7"]
+    assert names == ["dratio-fig5", "dratio-fig6", "dratio-fig7", "dratio-promise"]
     for name in names:
         files = reproduce(name, tmp_path, quick=True)
         assert {f.suffix for f in files} == {".csv", ".png", ".pdf"}

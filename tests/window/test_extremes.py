@@ -98,3 +98,5 @@ def test_the_order_of_times_is_the_stable_one(made):
             "one outlier": np.append(rng.integers(0, 10**6, 5_000), 10**15),
             "equal": np.full(5_000, 7), "falling": np.arange(5_000)[::-1].copy()}[made]
     assert (order_of(time) == np.argsort(time, kind="stable")).all()
+    n = rng.permutation(len(time))
+    assert (order_of(time, n) == np.lexsort((n, time))).all()

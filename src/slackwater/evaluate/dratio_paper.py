@@ -25,13 +25,16 @@ from slackwater.evaluate.pictures import COLOURS, MARKERS, figure, save
 from slackwater.events import Roles
 from slackwater.reorder import DropRatio, MaxDelay, Policy, Reorder
 
-__all__ = ["EXPERIMENTS", "SETTLED", "Measured", "measure", "stream"]
+__all__ = ["EXPERIMENTS", "RATIOS", "SETTLED", "Measured", "cases", "measure", "paper_method",
+           "stream"]
 
 SETTLED = 20.0
 """Seconds after which a stream counts as known: about the greatest delay of the model."""
 
+RATIOS = (0.01, 0.005, 0.001)
+"""The drop ratios of the paper's Figure 6."""
+
 _START, _RATE = 1_700_000_000_000_000, 10_000
-_RATIOS = (0.01, 0.005, 0.001)
 _ROLES = Roles("time", "arrival", unit="us")
 
 
@@ -82,11 +85,12 @@ def measure(policy: Policy, batch: pa.RecordBatch) -> Measured:
                     waited / float(arrival[-1] - arrival[0]))
 
 
-def _paper(ratio: float) -> DropRatio:
+def paper_method(ratio: float) -> DropRatio:
+    """The paper's estimator by its formula, also for ratios for which it takes another."""
     return DropRatio(ratio, literal=True, max_delay_from=0.0, estimate_every=1000)
 
 
-def _cases(quick: bool) -> list[tuple[str, str, dict[str, float]]]:
+def cases(quick: bool) -> list[tuple[str, str, dict[str, float]]]:
     """Kind of stream, label on the axis, and what it is made from."""
     constant = [("constant", f"{s:g}", {"sigma": s})
                 for s in ((1.0, 3.0) if quick else (1.0, 2.0, 3.0, 4.0, 5.0))]
@@ -129,15 +133,28 @@ def _write(out: Path, name: str, rows: Iterable[list[object]]) -> Path:
 
 def _draw(axes: Axes, rows: list[list[object]], pick: Callable[[list[object]], str], value: int,
           x: Callable[[list[object]], float]) -> None:
-    """One line a label: the mean over the seeds, with the least and the greatest as a bar."""
-    for i, label in enumerate(dict.fromkeys(pick(row) for row in rows)):
+    """One line a label: the mean over the seeds, with the least and the greatest as a bar.
+
+    Methods that are compared at several ratios have a marker each, the ratios a colour each.  Lines
+    stand a little beside each other, so that their bars can be told apart.
+    """
+    methods = list(dict.fromkeys(str(row[2]) for row in rows))
+    ratios = list(dict.fromkeys(row[3] for row in rows))
+    labels = list(dict.fromkeys(pick(row) for row in rows))
+    for i, label in enumerate(labels):
+        aside = i - (len(labels) - 1) / 2
         own = [row for row in rows if pick(row) == label]
+        paired = len(methods) > 1 and len(ratios) > 1
+        colour, marker = ((ratios.index(own[0][3]), methods.index(str(own[0][2]))) if paired
+                          else (i, i))
         places = sorted({x(row) for row in own})
         values = [[float(str(r[value])) for r in own if x(r) == place] for place in places]
         mean = np.array([np.mean(v) for v in values])
         spread = np.abs(np.array([[min(v) for v in values], [max(v) for v in values]]) - mean)
-        axes.errorbar(places, mean, yerr=spread, color=COLOURS[i % len(COLOURS)], capsize=2,
-                      marker=MARKERS[i % len(MARKERS)], label=label,
+        beside = ([place * 1.1**aside for place in places] if axes.get_xscale() == "log"
+                  else [place + 0.04 * aside for place in places])
+        axes.errorbar(beside, mean, yerr=spread, color=COLOURS[colour % len(COLOURS)], capsize=2,
+                      marker=MARKERS[marker % len(MARKERS)], label=label,
                       linestyle="--" if "paper" in label else "-")
 
 
@@ -151,16 +168,20 @@ def _place(row: list[object]) -> float:
 
 def _fig5(out: Path, quick: bool) -> list[Path]:
     sizes = (100, 10_000) if quick else (10, 100, 1_000, 10_000, 100_000)
-    cases = [case for case in _cases(quick) if case[0] == "changing"]
-    rows = _runs([("MaxDelay", float(n), MaxDelay(n=n)) for n in sizes], quick, cases)
+    changing = [case for case in cases(quick) if case[0] == "changing"]
+    rows = _runs([("MaxDelay", float(n), MaxDelay(n=n)) for n in sizes], quick, changing)
     files = [_write(out, "dratio-fig5", rows)]
     with figure(height=2.8) as picture:
         left, right = picture.subplots(1, 2)
         for axes, value, what in ((left, _HELD, "mean buffer size (events)"),
                                   (right, _LATE, "late events (%)")):
+            axes.set(xscale="log", xlabel="W (arrivals)", ylabel=what)
             _draw(axes, rows, lambda r: f"changing every {r[1]} s", value,
                   lambda r: float(str(r[3])))
-            axes.set(xscale="log", xlabel="W (arrivals)", ylabel=what)
+        left.yaxis.set_major_formatter("{x:,.0f}")
+        # where the share passes a bound is what one looks for
+        right.set_yscale("log")
+        right.yaxis.set_major_formatter("{x:g}")
         left.set_title("a) buffer size")
         right.set_title("b) late events")
         left.legend()
@@ -179,10 +200,13 @@ def _two_streams(out: Path, name: str, rows: list[list[object]], value: int, wha
             _draw(axes, [r for r in rows if r[0] == kind], label, value, _place)
             axes.set(title=title, xlabel=x,
                      xticks=sorted({_place(r) for r in rows if r[0] == kind}))
-            for bound in bounds:
-                axes.axhline(100 * bound, color="black", linewidth=0.6, linestyle=":")
+            for i, bound in enumerate(bounds):
+                axes.axhline(100 * bound, color=COLOURS[i], linewidth=1.0, linestyle=":")
             if bounds:
                 axes.set_yscale("log")
+                axes.yaxis.set_major_formatter("{x:g}")
+            else:
+                axes.yaxis.set_major_formatter("{x:,.0f}")
             if kind == "constant":
                 axes.set_ylabel(what)
         handles, labels = picture.axes[0].get_legend_handles_labels()
@@ -193,16 +217,16 @@ def _two_streams(out: Path, name: str, rows: list[list[object]], value: int, wha
 
 def _fig6(out: Path, quick: bool) -> list[Path]:
     policies: list[tuple[str, float, Policy]] = []
-    for ratio in _RATIOS:
-        policies += [("ours", ratio, DropRatio(ratio)), ("paper", ratio, _paper(ratio))]
-    rows = _runs(policies, quick, _cases(quick))
-    return _two_streams(out, "dratio-fig6", rows, _LATE, "late events (%)", _RATIOS, _label)
+    for ratio in RATIOS:
+        policies += [("ours", ratio, DropRatio(ratio)), ("paper", ratio, paper_method(ratio))]
+    rows = _runs(policies, quick, cases(quick))
+    return _two_streams(out, "dratio-fig6", rows, _LATE, "late events (%)", RATIOS, _label)
 
 
 def _fig7(out: Path, quick: bool) -> list[Path]:
-    policies = [("ours", 0.001, DropRatio(0.001)), ("paper", 0.001, _paper(0.001)),
+    policies = [("ours", 0.001, DropRatio(0.001)), ("paper", 0.001, paper_method(0.001)),
                 ("MaxDelay", 0.001, MaxDelay(n=10_000))]
-    rows = _runs(policies, quick, _cases(quick))
+    rows = _runs(policies, quick, cases(quick))
     return _two_streams(out, "dratio-fig7", rows, _HELD, "mean buffer size (events)", (),
                         lambda r: str(r[2]))
 

@@ -16,6 +16,7 @@ Experiment = Callable[[Path, bool], list[Path]]
 _MODULES: dict[str, str] = {
     **dict.fromkeys(("dratio-fig5", "dratio-fig6", "dratio-fig7"),
                     "slackwater.evaluate.dratio_paper"),
+    "dratio-promise": "slackwater.evaluate.dratio_promise",
     **dict.fromkeys(("reorder-fig5", "reorder-fig6", "reorder-fig7", "reorder-fig8", "reorder-fig9",
                      "reorder-table"), "slackwater.evaluate.reorder_paper"),
     **dict.fromkeys(("sync-table1", "sync-fig4", "sync-fig5", "sync-fig6"),

@@ -21,29 +21,40 @@ from slackwater.state import Table
 
 __all__ = ["DropRatio"]
 
-# a group's numbers, before the two rings
-B, MARK, DEBT, SEEN, NEXT, LAST, KEPT, AT, NEAR, FIRST = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
-_HEAD = 10
-_AIM = 0.8  # of the ratio is aimed at; the rest is for what the estimate does not foresee
-_FEW = 30  # arrivals before the first estimate
-_WARY, _YOUNG = 1.25, 1.5  # margin on a young stream; young up to so many of its greatest delays
+# a group's numbers, before the two rings; FIRST to THIRD are the smallest times seen
+B, MARK, DEBT, SEEN, NEXT, LAST, KEPT, AT, NEAR, FIRST, SECOND, THIRD, BEGAN, NEWEST = range(14)
+_HEAD = 14
+_AIM = 0.75  # of the ratio is aimed at; the rest is for what the estimate does not foresee
+_BEYOND = 0.75  # a stream is known once so much more of the delays' spread could have been seen
+_WARY = 0.25  # of a young stream's age is added to its buffer time
 _AHEAD = 3.0  # so many times what the delays have risen since the last estimate is added
-_HORIZON = 100.0  # late events over which an excess is worked off
+_HORIZON = 50.0  # late events over which an excess is worked off
 
 
 @dataclass(frozen=True)
 class DropRatio(Policy):
     """As short a buffer as keeps at most a given share of the events late.
 
-    The buffer time is a quantile of the delays: the greater of the quantile over the last `recent`
-    arrivals, which follows a change at once (a delay of d can first be seen d after the change, so
-    recent delays rise no faster than time itself), and of that over `samples` sampled ones, which
-    remembers.  Which quantile is settled by what was measured: while more events have been late
-    than the ratio allows, a smaller share is aimed at (online control as in adaptive conformal
-    inference), beyond the sample by extrapolating its tail.  A new stream waits longer until it
-    knows its delays: it starts with a debt, and for the first `recent` arrivals, and until its
-    first event is 1.5 times as old as the greatest recent delay, the buffer time is not below 1.25
-    times that delay.
+    **Known delays.** An event is late when its delay exceeds the buffer time B, so B is the delays'
+    upper `ratio` quantile q (for normal delays μ + z·σ; the paper's n = √2·z·σ·λ events hold more).
+    It is the greater of the quantile over the last `recent` arrivals, which follows a change at
+    once (a delay of d can first be seen d after the change, so recent delays rise no faster than
+    time itself), and of that over `samples` sampled ones, which remembers; beyond a sample its tail
+    is extrapolated.  Three quarters of the ratio are aimed at, and what is measured corrects it:
+    while more events have been late than that, a smaller share is aimed at (online control as in
+    adaptive conformal inference).
+
+    **Unknown delays.** Of a stream whose first event happened A ago no delay above A can have been
+    seen: early delays are truncated, and their quantile says nothing while it presses against A.
+    So nothing is released before A ≥ q + ¾·(q − mean), when a tail beyond A would have shown, and
+    by 1 / (ratio·n) more of that spread while there are but n arrivals.  This costs little: with a
+    buffer time of q nothing could be released before A = q either.  A is taken from the third
+    smallest time, so that one stray event does not make a stream look old.
+
+    **Settling time.** Where delays keep their distribution, the share over the whole stream is
+    within the ratio.  Where it changes, it is so once the stream has settled: when its age is the
+    greatest delay, 20 s for the paper's streams (``slackwater reproduce dratio-promise``).  What a
+    jump cost before that, when no delay had announced it, is made up for afterwards.
 
     With many keys, let them share one estimate (``Reorder(scope=())``).
 
@@ -88,7 +99,7 @@ class DropRatio(Policy):
     """
 
     ratio: float | str = 0.01
-    sample_every: int = 10
+    sample_every: int = 20
     estimate_every: int = 200
     samples: int = 4096
     recent: int = 2048
@@ -130,8 +141,9 @@ class QuantileEstimator:
         assert isinstance(policy.ratio, float)
         head = np.zeros(_HEAD)
         head[B] = float(policy.initial)  # type: ignore[arg-type]
-        head[MARK], head[LAST] = -np.inf, -np.inf
-        head[DEBT], head[FIRST] = _HORIZON / 4, np.inf
+        head[[MARK, LAST, NEWEST]] = -np.inf
+        head[DEBT], head[NEAR] = _HORIZON / 4, np.inf
+        head[[FIRST, SECOND, THIRD, BEGAN]] = np.inf
         self._table = Table("dratio", {"head": head, "recent": np.zeros(policy.recent),
                                        "samples": np.zeros(policy.samples)})
 
@@ -142,8 +154,8 @@ class QuantileEstimator:
         before, after = np.empty(len(arrivals.time)), np.empty(len(arrivals.time))
         policy, table = self._policy, self._table
         _run(arrivals.time, arrivals.arrival, arrivals.group, table["head"], table["recent"],
-             table["samples"], policy.ratio, policy.sample_every, policy.estimate_every, before,
-             after)
+             table["samples"], policy.ratio, float(policy.initial), policy.sample_every,  # type: ignore[arg-type]
+             policy.estimate_every, before, after)
         return arrivals.arrival - np.ceil(before).astype(np.int64), after
 
     def thresholds(self, now: Int64) -> Int64:
@@ -166,32 +178,48 @@ class QuantileEstimator:
 
 
 @njit(cache=True)
-def _quantile(ordered: Float64, share: float) -> float:
-    """The value that a `share` of the ordered values lies above; beyond them by their tail."""
-    n = len(ordered)
-    rank = share * n
+def _greatest(values: Float64, count: int) -> Float64:
+    """The `count` greatest values, ascending."""
+    if 8 * count > len(values):
+        return np.sort(values)[len(values) - count:]
+    kept = np.sort(values[:count])
+    for i in range(count, len(values)):
+        if values[i] > kept[0]:
+            at = 0
+            while at + 1 < count and kept[at + 1] < values[i]:
+                kept[at] = kept[at + 1]
+                at += 1
+            kept[at] = values[i]
+    return kept
+
+
+@njit(cache=True)
+def _quantile(values: Float64, share: float) -> float:
+    """The value that a `share` of the values lies above; beyond them by their tail."""
+    rank = share * len(values)
+    top = _greatest(values, min(max(int(rank) + 1, 10), len(values)))
     if rank >= 1.0:
-        return ordered[n - 1 - int(rank)] if int(rank) < n else ordered[0]
+        return top[len(top) - 1 - int(rank)]
     # the tail taken as exponential: its slope from the tenth greatest to the greatest
-    tenth = ordered[max(n - 10, 0)]
-    slope = (ordered[n - 1] - tenth) / np.log(min(n, 10.0)) if n > 1 else 0.0
-    return ordered[n - 1] + slope * np.log(1.0 / max(rank, 1e-3))
+    slope = (top[-1] - top[0]) / np.log(float(len(top))) if len(top) > 1 else 0.0
+    return top[-1] + slope * np.log(1.0 / max(rank, 1e-3))
 
 
 @njit(cache=True)
 def _run(time: Int64, arrival: Int64, group: Int64, heads: Float64, recents: Float64,
-         sampled: Float64, ratio: float, sample_every: int, estimate_every: int, before: Float64,
-         after: Float64) -> None:
+         sampled: Float64, ratio: float, initial: float, sample_every: int, estimate_every: int,
+         before: Float64, after: Float64) -> None:
     aim = _AIM * ratio
     for j in range(len(time)):
         s, recent, samples = heads[group[j]], recents[group[j]], sampled[group[j]]
+        now, t = float(arrival[j]), float(time[j])
         delay = float(arrival[j] - time[j])
         before[j] = s[B]
-        # what is below the watermark is late; the released events themselves are not known here
-        theta = float(arrival[j]) - s[B]
-        if theta > s[MARK]:
-            s[MARK] = theta
-        late = 1.0 if float(time[j]) < s[MARK] else 0.0
+        # what is below the watermark is late; which events were released is not known here, but
+        # that is none before the threshold has reached the first, and none beyond the newest
+        if now - s[B] >= s[FIRST]:
+            s[MARK] = max(s[MARK], min(now - s[B], s[NEWEST]))
+        late = 1.0 if t < s[MARK] else 0.0
         s[DEBT] = max(s[DEBT] + late - aim, -_HORIZON / 4)
         seen = int(s[SEEN])
         recent[seen % len(recent)] = delay
@@ -201,20 +229,28 @@ def _run(time: Int64, arrival: Int64, group: Int64, heads: Float64, recents: Flo
             s[KEPT] = min(s[KEPT] + 1, len(samples))
         s[SEEN] += 1
         s[NEXT] += 1
-        s[FIRST] = min(s[FIRST], float(time[j]))
-        if seen < _FEW:
-            s[B] = max(s[B], 2.0 * delay)
-        elif s[NEXT] >= min(estimate_every, seen // 4) or float(arrival[j]) - s[LAST] >= 1e6:
+        earlier = t < s[FIRST]
+        if t < s[THIRD]:
+            s[THIRD] = min(max(t, s[SECOND]), s[THIRD])
+            s[SECOND] = min(max(t, s[FIRST]), s[SECOND])
+            s[FIRST] = min(t, s[FIRST])
+        s[NEWEST] = max(s[NEWEST], t)
+        s[BEGAN] = min(s[BEGAN], now)
+        if earlier or s[NEXT] >= min(estimate_every, seen // 4) or now - s[LAST] >= 1e6:
             share = aim * 2.0 ** (-4.0 * max(s[DEBT], 0.0) / _HORIZON)
-            near = np.sort(recent[:min(seen + 1, len(recent))])
-            far = np.sort(samples[:int(s[KEPT])])
+            near = recent[:min(seen + 1, len(recent))]
             lately = _quantile(near, share)
             # while delays rise, they will have risen again before the next estimate
             ahead = lately + _AHEAD * max(lately - s[NEAR], 0.0)
             s[NEAR] = lately
-            s[B] = max(ahead, _quantile(far, share), 0.0)
-            if seen < len(recent) or float(arrival[j]) - s[FIRST] < _YOUNG * near[-1]:
-                # the first to arrive are the fastest: those of the same age are still to come
-                s[B] = max(s[B], _WARY * near[-1])
-            s[NEXT], s[LAST] = 0.0, float(arrival[j])
+            top = max(ahead, _quantile(samples[:int(s[KEPT])], share))
+            beyond = now - s[THIRD] - top
+            spread = top - near.mean()
+            doubt = (spread + initial) / (ratio * s[SEEN])
+            if beyond < _BEYOND * spread + doubt:
+                s[B] = now - s[FIRST] + _WARY * (now - s[BEGAN]) + initial
+            else:
+                s[B] = top
+            s[B] = max(s[B], 0.0)
+            s[NEXT], s[LAST] = 0.0, now
         after[j] = s[B]

@@ -18,8 +18,8 @@ _BITS, _FEW, _MOST = 11, 512, 4  # bits a digit; rows and digits for which it is
 _ROOM, _CROWD = 2, 32  # places a row; rows in one place from which on digits are the better
 
 
-def order_of(time: Int64) -> Int64:
-    """Indices that sort `time`, equal times in the order in which they stand.
+def order_of(time: Int64, n: Int64 | None = None) -> Int64:
+    """Indices that sort `time`, equal times by `n`, without it in the order in which they stand.
 
     Examples
     --------
@@ -30,18 +30,37 @@ def order_of(time: Int64) -> Int64:
         least = int(time.min())
         spread = int(time.max()) - least
         shift = max((spread // (_ROOM * len(time))).bit_length(), 0)
-        order = _by_places(time, least, shift, (spread >> shift) + 1)
+        order = _by_places(time, time[:0] if n is None else n, least, shift, (spread >> shift) + 1)
         if len(order):
             return order
         digits = -(-spread.bit_length() // _BITS)
         if digits <= _MOST:
-            return _by_digits(time, least, digits)
-    return np.argsort(time, kind="stable")
+            return _settled(_by_digits(time, least, digits), time, n)
+    return _settled(np.argsort(time, kind="stable"), time, n)
+
+
+def _settled(order: Int64, time: Int64, n: Int64 | None) -> Int64:
+    if n is not None:
+        _settle_ties(order, time, n)
+    return order
 
 
 @njit(cache=True, nogil=True)
-def _by_places(time: Int64, least: int, shift: int, places: int) -> Int64:
-    """One place for each 2^shift of time; an empty answer if a place gets a crowd."""
+def _settle_ties(order: Int64, time: Int64, n: Int64) -> None:
+    for p in range(1, len(order)):
+        i, q = order[p], p
+        while q > 0 and time[order[q - 1]] == time[i] and n[order[q - 1]] > n[i]:
+            order[q] = order[q - 1]
+            q -= 1
+        order[q] = i
+
+
+@njit(cache=True, nogil=True)
+def _by_places(time: Int64, rank: Int64, least: int, shift: int, places: int) -> Int64:
+    """One place for each 2^shift of time; an empty answer if a place gets a crowd.
+
+    `rank` settles ties; it is empty if their order is to stay.
+    """
     n, most = len(time), 0
     starts = np.zeros(places + 1, np.int32)
     for i in range(n):
@@ -57,11 +76,13 @@ def _by_places(time: Int64, least: int, shift: int, places: int) -> Int64:
         at = starts[d]
         starts[d] = at + 1
         order[at], when[at] = i, time[i]
+    ties = len(rank) > 0
     for p in range(1, n):
         t = when[p]
-        if when[p - 1] > t:
+        if when[p - 1] > t or (ties and when[p - 1] == t):
             i, q = order[p], p
-            while q > 0 and when[q - 1] > t:
+            while q > 0 and (when[q - 1] > t or (
+                    ties and when[q - 1] == t and rank[order[q - 1]] > rank[i])):
                 when[q], order[q] = when[q - 1], order[q - 1]
                 q -= 1
             when[q], order[q] = t, i

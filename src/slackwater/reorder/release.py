@@ -32,21 +32,9 @@ def _group(order: Int64, key: Int64, starts: Int64, out: Int64) -> None:
         at[key[i]] += 1
 
 
-@njit(cache=True, nogil=True)
-def _settle_ties(order: Int64, time: Int64, n: Int64) -> None:
-    """Among equal times the arrival number decides; rows of merged runs may stand otherwise."""
-    for p in range(1, len(order)):
-        i, q = order[p], p
-        while q > 0 and time[order[q - 1]] == time[i] and n[order[q - 1]] > n[i]:
-            order[q] = order[q - 1]
-            q -= 1
-        order[q] = i
-
-
 def order_by_key(key: Int64, time: Int64, n: Int64, keys: int) -> tuple[Int64, Int64]:
     """Indices sorted by (key, time, arrival number), and where each key starts."""
-    by_time = order_of(time)
-    _settle_ties(by_time, time, n)
+    by_time = order_of(time, n)
     if keys == 1:
         return by_time, np.array([0, len(time)])
     starts = np.zeros(keys + 1, np.int64)

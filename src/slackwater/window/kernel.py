@@ -30,6 +30,7 @@ from slackwater.window.schedule import (
     by_tuple,
     by_tuple_of_one,
     by_tuple_until,
+    closed_first,
 )
 
 __all__ = ["Window"]
@@ -280,10 +281,14 @@ class WindowLogic:
                       else by_tuple_of_one(time, config.range, *state))
             self._keep(key)
             answers = self._answers(key, time, batch, late, probes)
-            n = np.arange(self._n, self._n + len(time))
-            ready = self._by_row(parts, first_probe, batch, probe_of, answers)
-            stays = np.flatnonzero((probe_of < 0) & ~late)
-            self._hold.add(Rows(key[stays], time[stays], n[stays], batch.take(pa.array(stays))))
+            closed = closed_first(probe_of)
+            ready = self._by_row(parts, first_probe, batch, probe_of, closed, answers)
+            if closed < 0 or late.any():
+                stays = np.flatnonzero((probe_of < 0) & ~late)
+            else:
+                stays = np.arange(closed, len(time))
+            self._hold.add(Rows(key[stays], time[stays], self._n + stays,
+                                batch.take(pa.array(stays))))
         self._n += len(time)
         return self._out(ready, self._late(batch, key, time, late), refused)
 
@@ -305,7 +310,7 @@ class WindowLogic:
                                     groups["open"], first_probe)
             groups.touch(probes.group)
             empty = pa.RecordBatch.from_pylist([], self._schema)
-            ready = self._by_row(parts, first_probe, empty, np.zeros(0, np.int64),
+            ready = self._by_row(parts, first_probe, empty, np.zeros(0, np.int64), 0,
                                  self._ask(probes))
         self._forget(theta)
         return self._out(ready, None, None)
@@ -346,21 +351,27 @@ class WindowLogic:
             [starts, ends, *self._names.of(probes.group), *answers], schema=self._result_schema)
 
     def _by_row(self, parts: list[Rows], first_probe: Int64, batch: pa.RecordBatch,
-                probe_of: Int64, answers: list[pa.Array]) -> pa.RecordBatch:
-        """The rows that probes have closed, in the order of the probes, with their answers."""
-        closed = [first_probe[part.key] >= 0 for part in parts]
-        pieces = [part.payload.take(pa.array(np.flatnonzero(c)))
-                  for part, c in zip(parts, closed, strict=True)]
-        probe = [first_probe[part.key[c]] for part, c in zip(parts, closed, strict=True)]
-        self._hold.settle([~c for c in closed], parts)
-        done = np.flatnonzero(probe_of >= 0)
-        if len(done) and done[-1] == len(done) - 1:
-            pieces.append(batch.slice(0, len(done)))
+                probe_of: Int64, closed: int, answers: list[pa.Array]) -> pa.RecordBatch:
+        """The rows that probes have closed, in the order of the probes, with their answers.
+
+        `closed` is what `closed_first` says of `probe_of`.
+        """
+        over = [first_probe[part.key] >= 0 for part in parts]
+        pieces = [part.payload.take(pa.array(np.flatnonzero(o)))
+                  for part, o in zip(parts, over, strict=True)]
+        probe = [first_probe[part.key[o]] for part, o in zip(parts, over, strict=True)]
+        self._hold.settle([~o for o in over], parts)
+        if closed >= 0:
+            pieces.append(batch.slice(0, closed))
+            probe.append(probe_of[:closed])
         else:
+            done = np.flatnonzero(probe_of >= 0)
             pieces.append(batch.take(pa.array(done)))
-        which = np.concatenate([*probe, probe_of[done]])
+            probe.append(probe_of[done])
+        earlier = np.concatenate([*probe[:-1], probe[-1][:1]])
+        which = np.concatenate(probe) if len(probe) > 1 else probe[0]
         rows = batch_of([p for p in pieces if p.num_rows] or [pieces[-1]])
-        if (np.diff(which) < 0).any():
+        if (np.diff(which if closed < 0 else earlier) < 0).any():
             order = np.argsort(which, kind="stable")
             which, rows = which[order], rows.take(pa.array(order))
         if len(answers) and len(answers[0]) != len(which):

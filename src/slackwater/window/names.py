@@ -24,8 +24,10 @@ class Names:
 
     def see(self, batch: pa.RecordBatch, codes: NDArray[np.int64]) -> None:
         """Note the values of codes not seen before."""
+        if not self._columns:
+            return
         fresh = np.flatnonzero(codes >= self._count)
-        if not self._columns or (len(fresh) == 0 and self._known):
+        if len(fresh) == 0 and self._known:
             return
         found, where = np.unique(codes[fresh], return_index=True)
         rows = batch.select(list(self._columns)).take(pa.array(fresh[where]))

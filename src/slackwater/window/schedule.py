@@ -14,7 +14,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 __all__ = ["NEVER", "Probes", "by_slide", "by_slide_until", "by_tuple", "by_tuple_of_one",
-           "by_tuple_until"]
+           "by_tuple_until", "closed_first"]
 
 Int64 = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -93,6 +93,24 @@ def by_tuple_of_one(time: Int64, span: int, last: Int64, floor: Int64, open_: Fl
         first_probe[0] = 0
     last[0], open_[0] = newest, is_open
     return Probes(at[:count], np.zeros(count, np.int64), low[:count], end[:count])
+
+
+@njit(cache=True, nogil=True)
+def closed_first(probe_of: Int64) -> int:
+    """How many rows are closed, if they are the first ones and in the order of their probes.
+
+    −1 if they are not, as with several groups or with late rows.
+    """
+    n = len(probe_of)
+    closed = n
+    while closed > 0 and probe_of[closed - 1] < 0:
+        closed -= 1
+    before = 0
+    for r in range(closed):
+        if probe_of[r] < before:
+            return -1
+        before = probe_of[r]
+    return closed
 
 
 def by_tuple_until(theta: Int64, span: int, last: Int64, floor: Int64, open_: Flags,

@@ -97,8 +97,9 @@ class WindowedLogic:
     def push(self, batch: pa.RecordBatch) -> Out:
         """Take events, in arrival order."""
         outs = []
-        for at in range(0, max(batch.num_rows, 1), _PIECE):
-            piece = batch.slice(at, _PIECE)
+        size = _PIECE if batch.num_rows > 2 * _PIECE else max(batch.num_rows, 1)
+        for at in range(0, max(batch.num_rows, 1), size):
+            piece = batch.slice(at, size)
             self._count["rows"] += piece.num_rows
             outs.append(self._pass_on(self._reorder.push(piece)))
         if len(outs) == 1:
