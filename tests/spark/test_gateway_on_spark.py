@@ -43,8 +43,8 @@ def test_the_log_is_read_once_over_restarts_and_again_on_replay(spark, tmp_path)
     folder, checkpoint = tmp_path / "log", tmp_path / "checkpoint"
     limits = Limits(segment_size=2000, retain_size=8000, min_free=0, look_every=0.02)
     poison = [b'{"device":"x","value":"not a number"}', b'{"time":"gestern","device":"y"}',
-              b'{"device":' + b'{"a":' * 1010 + b"1" + b"}" * 1011,  # deeper than Spark's parser goes
-              b"{}"]
+              # deeper than Spark's parser goes
+              b'{"device":' + b'{"a":' * 1010 + b"1" + b"}" * 1011, b"{}"]
     with Log(folder, limits, readers=["test"]) as log:
         log.append([event(n) for n in range(100)]).result(10)
         log.append(poison).result(10)

@@ -138,7 +138,12 @@ def _remote(app: str, remote: str, extra: dict[str, str]) -> SparkSession:
     except ImportError as error:
         raise ConfigError("Spark Connect needs more than PySpark", step="--remote", got=str(error),
                           hint="pip install 'slackwater[connect]'") from None
-    for key, value in {**settings(), **extra}.items():
+    asked = {**settings(), **extra}
+    if session.conf.get("spark.sql.shuffle.partitions") == "200":
+        # nobody chose: a server does not tell its cores, and 200 state stores a step are too many
+        local = re.fullmatch(r"local\[(\d+)\]", remote)
+        asked = {"spark.sql.shuffle.partitions": local[1] if local else "8", **asked}
+    for key, value in asked.items():
         if key not in _AT_START:
             session.conf.set(key, value)
     return session
