@@ -5,13 +5,13 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick lint bench kill lock clean
+.PHONY: help setup demo test quick onspark lint bench kill lock clean
 
 help:  ## this text
 	@echo "Slackwater: event streams that arrive late and out of order, put right on Spark."
 	@echo
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | \
-	  awk -F'|' '{printf "  make %-7s %s\n", $$1, $$2}'
+	  awk -F'|' '{printf "  make %-8s %s\n", $$1, $$2}'
 	@echo
 	@echo "Needs Python 3.11 or newer and make; all else is fetched into $(VENV)."
 
@@ -28,12 +28,15 @@ $(STAMP): requirements.lock pyproject.toml
 demo: setup  ## a streaming job on local Spark: its own watermark against Slackwater
 	$(BIN)/python examples/demo.py
 
-# two workers: one has the Spark session, whose tests mostly wait, the other takes all the rest
+# side by side: the tests on Spark mostly wait for it, the others mostly compute
 test: setup lint  ## everything: style, types, all tests
-	$(BIN)/python -m pytest -q -n 2 --dist loadgroup
+	$(MAKE) -j2 --output-sync=target --no-print-directory quick onspark
 
 quick: setup  ## the tests that need no Spark
 	$(BIN)/python -m pytest -q --ignore=tests/spark
+
+onspark: setup  ## the tests on Spark, with its brokers and sinks
+	$(BIN)/python -m pytest -q tests/spark
 
 lint: setup  ## ruff and mypy
 	$(BIN)/ruff check .

@@ -17,16 +17,6 @@ settings.register_profile("default", deadline=None, derandomize=True, max_exampl
                           suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("default")
 
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The tests of the one Spark session stay together and come first: they take longest."""
-    with_spark = [item for item in items if "spark" in getattr(item, "fixturenames", ())]
-    for item in with_spark:
-        item.add_marker(pytest.mark.xdist_group("spark"))
-    chosen = set(with_spark)
-    items[:] = [*with_spark, *(item for item in items if item not in chosen)]
-
-
 RECORDINGS = Path(__file__).resolve().parents[2] / "shared" / "datasets" / "ooo"
 
 

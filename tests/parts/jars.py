@@ -6,7 +6,7 @@ is needed.  Without a network nothing is fetched, and the tests that need it are
 
 from __future__ import annotations
 
-import shutil
+import fcntl
 import subprocess
 import tempfile
 from dataclasses import dataclass
@@ -77,16 +77,17 @@ def _fetched(name: str, choices: list[list[Archive]]) -> Path:
         raise NotHad(_failed[name])
     folder.parent.mkdir(parents=True, exist_ok=True)
     said = ""
-    for archives in choices:
-        with tempfile.TemporaryDirectory(dir=CACHE) as temporary:
-            draft = Path(temporary) / "jars"
-            said = _retrieve(archives, Path(temporary))
-            if not said:
-                try:
-                    draft.rename(folder)
-                except OSError:  # another run was faster
-                    shutil.rmtree(draft, ignore_errors=True)
-                return folder
+    with (CACHE / "fetch.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # one run at a time: Ivy's own cache is not for two
+        if any(folder.glob("*.jar")):
+            return folder
+        for archives in choices:
+            with tempfile.TemporaryDirectory(dir=CACHE) as temporary:
+                said = _retrieve(archives, Path(temporary))
+                if not said:
+                    # whole or not at all
+                    (Path(temporary) / "jars").rename(folder)
+                    return folder
     _failed[name] = f"{name}: its Java archives could not be fetched ({said})"
     raise NotHad(_failed[name])
 

@@ -59,7 +59,7 @@ def _lines(log: Log, tally: Tally) -> Iterator[str]:
     yield from _family("refusing", "gauge", "1 while back-pressure holds.",
                        {"": int(log.refusing is not None)})
     if tally.mqtt_connected is not None:
-        yield from _family("mqtt_connected", "gauge", "1 while connected to the broker.",
+        yield from _family("mqtt_connected", "gauge", "1 while subscribed at the broker.",
                            {"": int(tally.mqtt_connected)})
         yield from _family("mqtt_dead_letters", "counter", "Messages put into the dead-letter log.",
                            {"": tally.dead_letters})

@@ -130,7 +130,6 @@ class Bridge:
         if reason.is_failure:
             _log.error("%s: the broker refuses: %s", self._config.shown, reason)
             return
-        self._tally.mqtt_connected = True
         if not flags.session_present:
             # a new session counts anew: its numbers must not be acknowledged for older messages
             self._session += 1
@@ -142,6 +141,8 @@ class Bridge:
             if reason.is_failure:
                 _log.error("%s: the broker refuses the topic %s: %s", self._config.shown, topic,
                            reason)
+        # only now: what is published before a first subscription is for nobody
+        self._tally.mqtt_connected = not any(reason.is_failure for reason in reasons)
 
     def _disconnected(self, client: paho.Client, _: Any, flags: Any, reason: Any,
                       properties: Any) -> None:

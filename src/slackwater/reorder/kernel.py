@@ -124,7 +124,7 @@ class ReorderLogic:
         self.bare = False
         """For a stage that follows in the same kernel: ready rows without the added columns."""
         self.times = np.zeros(0, np.int64)
-        """The times of the last call's ready rows."""
+        """The times of the last call's ready rows, if it is `bare`."""
 
     # -- the protocol ---------------------------------------------------------------------------
 
@@ -335,14 +335,23 @@ class ReorderLogic:
     def _ready(self, rows: Rows, out: Int64, step: Int64, arrival: Int64,
                now: Int64 | None) -> pa.RecordBatch:
         """The rows that leave in their place, at which steps."""
-        self.times = rows.time[out]
         payload = rows.payload.take(pa.array(out))
         if self.bare:
+            self.times = self._times(payload) if len(out) else out
+            if len(self.times) < len(out):
+                self.times = rows.time[out]
             return payload
         key = rows.key[out]
         end = (self._marks["clock"] if now is None else now)[key]
         return outcome(payload, self._why_ready(key, step, len(arrival), now),
                        _release_times(step, arrival, end))
+
+    def _times(self, payload: pa.RecordBatch) -> Int64:
+        """The times as they stand in the rows, if they do so as int64 microseconds; else none."""
+        column = payload.column(self._config.roles.time)
+        if pa.types.is_timestamp(column.type) and column.type.unit == "us":
+            return np.asarray(column.cast(pa.int64()).to_numpy())
+        return np.zeros(0, np.int64)
 
     def _why_ready(self, key: Int64, step: Int64, steps: int, now: Int64 | None) -> pa.Array | None:
         if not isinstance(self._estimator, Explains) or len(step) == 0:

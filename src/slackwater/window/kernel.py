@@ -156,15 +156,22 @@ class WindowLogic:
         self._look_at(batch.schema)
         usable = usable_rows(batch, self._config.roles, max_future_skew=_FOREVER)
         if usable.good.all():
-            return self._take_in(batch, usable.time, None)
+            ready, late = self._take_in(batch, usable.time)
+            return self._out(batch_of(ready), late, None)
         good, bad = np.flatnonzero(usable.good), np.flatnonzero(~usable.good)
         refused = outcome(batch.take(pa.array(bad)), usable.reason[bad], usable.time[bad])
-        return self._take_in(batch.take(pa.array(good)), usable.time[good], refused)
+        ready, late = self._take_in(batch.take(pa.array(good)), usable.time[good])
+        return self._out(batch_of(ready), late, refused)
 
-    def push_usable(self, batch: pa.RecordBatch, time: Int64) -> Out:
-        """Take rows whose times are known: those of a stage before."""
+    def push_usable(self, batch: pa.RecordBatch,
+                    time: Int64) -> tuple[list[pa.RecordBatch], pa.RecordBatch, dict[str, Any]]:
+        """Take rows whose times are known, those of a stage before: what is ready, late, and notes.
+
+        What is ready comes in pieces, for the caller to put together once.
+        """
         self._look_at(batch.schema)
-        return self._take_in(batch, time, None)
+        ready, late = self._take_in(batch, time)
+        return ready, self._out(ready[0], late, None).late, self._notes()
 
     def tick(self, now: int) -> Out:
         """Let time pass: rows before `now` are no longer waited for."""
@@ -258,7 +265,9 @@ class WindowLogic:
         last, is_open = self._groups["last"][rows.key], self._groups["open"][rows.key]
         return (rows.time < last) | ~is_open
 
-    def _take_in(self, batch: pa.RecordBatch, time: Int64, refused: pa.RecordBatch | None) -> Out:
+    def _take_in(self, batch: pa.RecordBatch,
+                 time: Int64) -> tuple[list[pa.RecordBatch], pa.RecordBatch | None]:
+        """What is ready, in pieces, and what is late."""
         config, groups = self._config, self._groups
         key, time = self._keys.codes(batch), read_only(time)
         self._names.see(batch, key)
@@ -270,7 +279,7 @@ class WindowLogic:
                               groups["floor"], groups["next_end"], late)
             self._keep(key)
             answers = self._answers(key, time, batch, late, probes)
-            ready = self._by_window(probes, answers)
+            ready = [self._by_window(probes, answers)]
         else:
             reach = groups["last"][key] if config.group else groups["last"]
             parts = self._hold.due(int(reach.max(initial=NEVER)))
@@ -290,7 +299,7 @@ class WindowLogic:
             self._hold.add(Rows(key[stays], time[stays], self._n + stays,
                                 batch.take(pa.array(stays))))
         self._n += len(time)
-        return self._out(ready, self._late(batch, key, time, late), refused)
+        return ready, self._late(batch, key, time, late)
 
     def advance(self, theta: Int64) -> Out:
         """Close, for each group, what no row from its `theta` on can change any more."""
@@ -310,8 +319,8 @@ class WindowLogic:
                                     groups["open"], first_probe)
             groups.touch(probes.group)
             empty = pa.RecordBatch.from_pylist([], self._schema)
-            ready = self._by_row(parts, first_probe, empty, np.zeros(0, np.int64), 0,
-                                 self._ask(probes))
+            ready = batch_of(self._by_row(parts, first_probe, empty, np.zeros(0, np.int64), 0,
+                                          self._ask(probes)))
         self._forget(theta)
         return self._out(ready, None, None)
 
@@ -351,7 +360,7 @@ class WindowLogic:
             [starts, ends, *self._names.of(probes.group), *answers], schema=self._result_schema)
 
     def _by_row(self, parts: list[Rows], first_probe: Int64, batch: pa.RecordBatch,
-                probe_of: Int64, closed: int, answers: list[pa.Array]) -> pa.RecordBatch:
+                probe_of: Int64, closed: int, answers: list[pa.Array]) -> list[pa.RecordBatch]:
         """The rows that probes have closed, in the order of the probes, with their answers.
 
         `closed` is what `closed_first` says of `probe_of`.
@@ -370,13 +379,19 @@ class WindowLogic:
             probe.append(probe_of[done])
         earlier = np.concatenate([*probe[:-1], probe[-1][:1]])
         which = np.concatenate(probe) if len(probe) > 1 else probe[0]
-        rows = batch_of([p for p in pieces if p.num_rows] or [pieces[-1]])
+        pieces = [p for p in pieces if p.num_rows] or [pieces[-1]]
         if (np.diff(which if closed < 0 else earlier) < 0).any():
             order = np.argsort(which, kind="stable")
-            which, rows = which[order], rows.take(pa.array(order))
+            which, pieces = which[order], [batch_of(pieces).take(pa.array(order))]
         if len(answers) and len(answers[0]) != len(which):
             answers = [_taken(a, which) for a in answers]
-        return pa.RecordBatch.from_arrays([*rows.columns, *answers], schema=self._result_schema)
+        ready, at = [], 0
+        for rows in pieces:
+            own = [a.slice(at, rows.num_rows) for a in answers]
+            ready.append(pa.RecordBatch.from_arrays([*rows.columns, *own],
+                                                    schema=self._result_schema))
+            at += rows.num_rows
+        return ready
 
     def _late(self, batch: pa.RecordBatch, key: Int64, time: Int64,
               late: NDArray[np.bool_]) -> pa.RecordBatch | None:

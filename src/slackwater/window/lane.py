@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import njit
 from numpy.typing import NDArray
 
 from slackwater.kernel import Store
@@ -57,11 +56,11 @@ class Lane:
                         if not used}
         used = {c: v for c, (v, is_used) in kept.items() if is_used}
         none = np.int64(-1)
-        self._entries = Table(f"{name}/entries", {"time": np.int64(0), "value": zero, "next": none,
-                                                  "prev": none, **used})
+        self._entries = Table(f"{name}/entries", {"time": np.int64(0), "value": zero, "prev": none,
+                                                  **used})
+        self._next = np.zeros(0, np.int64)
         self._groups = Table(f"{name}/groups", {
-            "head": none, "tail": none, "front": none, "size": np.int64(0), **{
-                c: np.asarray(v) for c, (v, _) in kept.items()}})
+            "head": none, "tail": none, "front": none, "size": np.int64(0), **used})
         self._root = np.full(0, -1, np.int64)
         self._tree = ranks.Tree(*(np.zeros(0, np.int64) for _ in range(3)))
         self._free = np.array([-1, -1])  # first and last of the chain of free entries
@@ -100,6 +99,7 @@ class Lane:
         """Write the pages that changed; the result is what `load` needs."""
         self._entries.touch(np.flatnonzero(self._dirty) << stacks.PAGE_BITS)
         self._dirty[:] = False
+        stacks.tidy(self._next, self._free)
         return {"entries": self._entries.save(store), "groups": self._groups.save(store)}
 
     def load(self, store: Store, meta: dict[str, int]) -> None:
@@ -110,8 +110,11 @@ class Lane:
         self._dirty = np.zeros(-(-rows // (1 << stacks.PAGE_BITS)), bool)
         self._tree = ranks.Tree(*(np.zeros(rows if self._q else 0, np.int64) for _ in range(3)))
         self._root = np.full(self._groups.rows, -1, np.int64)
-        used = _walk(self._entry_columns(), self._group_columns(), self._tree, bool(self._q))
+        self._next = np.full(rows, -1, np.int64)
+        used = stacks.chain_up(self._entry_columns(), self._group_columns(), self._tree,
+                               bool(self._q))
         self._chain(np.flatnonzero(~used))
+        stacks.tidy(self._next, self._free)
 
     # -- inside ---------------------------------------------------------------------------------
 
@@ -150,18 +153,22 @@ class Lane:
             np.zeros((n if self._q else 0, len(self._q))))
 
     def _entry_columns(self) -> stacks.Entries:
-        columns: list[Any] = [self._unused[c] if c in self._unused else self._entries[c]
+        apart = {**self._unused, "next": self._next}
+        columns: list[Any] = [apart[c] if c in apart else self._entries[c]
                               for c in stacks.Entries._fields]
         return stacks.Entries(*columns)
 
     def _group_columns(self) -> stacks.Groups:
-        columns: list[Any] = [self._groups[c] for c in stacks.Groups._fields[:-1]]
-        return stacks.Groups(*[*columns, self._root])
+        apart = {**self._unused, "root": self._root}
+        columns: list[Any] = [apart[c] if c in apart else self._groups[c]
+                              for c in stacks.Groups._fields]
+        return stacks.Groups(*columns)
 
     def _grow(self) -> None:
         old = self._entries.rows
         new = max(1 << stacks.PAGE_BITS, 2 * old)
         self._entries.grow(new)
+        self._next = np.concatenate([self._next, np.full(new - old, -1)])
         self._dirty = np.concatenate([
             self._dirty, np.zeros(-(-new // (1 << stacks.PAGE_BITS)) - len(self._dirty), bool)])
         if self._q:
@@ -173,7 +180,7 @@ class Lane:
         """Add slots to the free ones."""
         if len(slots) == 0:
             return
-        following = self._entries["next"]
+        following = self._next
         following[slots[:-1]] = slots[1:]
         following[slots[-1]] = -1
         if self._free[1] >= 0:
@@ -229,21 +236,6 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
     view = array.view()
     view.flags.writeable = False
     return view
-
-
-@njit(cache=True)
-def _walk(e: stacks.Entries, g: stacks.Groups, tree: ranks.Tree,
-          ranked: bool) -> NDArray[np.bool_]:
-    """Which entries are in use; puts them into the tree of ranks on the way."""
-    used = np.zeros(len(e.time), np.bool_)
-    for k in range(len(g.head)):
-        at = g.head[k]
-        while at >= 0:
-            used[at] = True
-            if ranked:
-                g.root[k] = ranks.insert(tree, e.value, g.root[k], at)
-            at = e.next[at]
-    return used
 
 
 def _whole_sums(hi: NDArray[np.float64], lo: NDArray[np.float64],

@@ -25,13 +25,17 @@ from numpy.typing import NDArray
 
 from slackwater.window import ranks
 
-__all__ = ["PAGE_BITS", "Asked", "Entries", "Groups", "Results", "run"]
+__all__ = ["PAGE_BITS", "Asked", "Entries", "Groups", "Results", "chain_up", "run", "tidy"]
 
 PAGE_BITS = 10  # pages of a state.Table
 
 
 class Entries(NamedTuple):
-    """The arena: one entry a value; `next` also chains the free entries."""
+    """The arena: one entry a value.
+
+    `next` also chains the free entries.  It is not part of a snapshot: it follows from `prev`, and
+    joining a value to a chain then changes no page but the value's own.
+    """
 
     time: NDArray[np.int64]
     value: NDArray[Any]
@@ -137,7 +141,55 @@ def _turn(e: Entries, g: Groups, k: int, asked: Asked, dirty: NDArray[np.bool_])
             break
         later, at = at, e.prev[at]
     g.front[k] = g.tail[k]
-    g.hi[k], g.lo[k], g.n[k], g.mean[k], g.m2[k] = 0.0, 0.0, 0, 0.0, 0.0
+    if asked.sum:
+        g.hi[k], g.lo[k] = 0.0, 0.0
+    if asked.deviation:
+        g.n[k], g.mean[k], g.m2[k] = 0, 0.0, 0.0
+
+
+@njit(cache=True)
+def chain_up(e: Entries, g: Groups, tree: ranks.Tree, ranked: bool) -> NDArray[np.bool_]:
+    """Fill `next` from `prev`, and the tree of ranks; which entries are in use."""
+    used = np.zeros(len(e.time), np.bool_)
+    for k in range(len(g.head)):
+        at, later = g.tail[k], -1
+        while at >= 0:
+            used[at] = True
+            e.next[at] = later
+            if ranked:
+                g.root[k] = ranks.insert(tree, e.value, g.root[k], at)
+            if at == g.head[k]:
+                break
+            later, at = at, e.prev[at]
+    return used
+
+
+@njit(cache=True)
+def tidy(following: NDArray[np.int64], free: NDArray[np.int64]) -> None:
+    """Chain the free entries by pages, those with the most room first.
+
+    So what comes next fills few pages, and few are written.
+    """
+    pages = (len(following) + (1 << PAGE_BITS) - 1) >> PAGE_BITS
+    is_free = np.zeros(len(following), np.bool_)
+    room = np.zeros(pages, np.int64)
+    at = free[0]
+    while at >= 0:
+        is_free[at] = True
+        room[at >> PAGE_BITS] += 1
+        at = following[at]
+    free[0], free[1] = -1, -1
+    for page in np.argsort(-room):
+        if room[page] == 0:
+            break
+        for slot in range(page << PAGE_BITS, min((page + 1) << PAGE_BITS, len(following))):
+            if is_free[slot]:
+                if free[1] >= 0:
+                    following[free[1]] = slot
+                else:
+                    free[0] = slot
+                free[1] = slot
+                following[slot] = -1
 
 
 @njit(cache=True, nogil=True)
@@ -172,8 +224,10 @@ def run(row: int, probe: int, group: NDArray[np.int64], time: NDArray[np.int64],
             k, oldest = whose[probe], low[probe]
             # let go of what is older
             here = head[k]
+            # nothing is asked of values that all go
+            all_go = here >= 0 and e_time[tail[k]] < oldest
             while here >= 0 and e_time[here] < oldest:
-                if turning and front[k] < 0:
+                if turning and front[k] < 0 and not all_go:
                     _turn(e, g, k, asked, dirty)
                 if quantiles:
                     root[k] = ranks.remove(tree, e_value, root[k], here)
@@ -236,7 +290,6 @@ def run(row: int, probe: int, group: NDArray[np.int64], time: NDArray[np.int64],
             fresh = old < 0 or front[k] == old  # the back is empty
             if old >= 0:
                 e_next[old] = slot
-                dirty[old >> PAGE_BITS] = True
             else:
                 head[k], front[k] = slot, -1
             tail[k] = slot

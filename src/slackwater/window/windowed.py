@@ -96,16 +96,18 @@ class WindowedLogic:
 
     def push(self, batch: pa.RecordBatch) -> Out:
         """Take events, in arrival order."""
-        outs = []
+        ready, late, quarantined = [], [], []
+        notes: dict[str, Any] = {}
         size = _PIECE if batch.num_rows > 2 * _PIECE else max(batch.num_rows, 1)
         for at in range(0, max(batch.num_rows, 1), size):
             piece = batch.slice(at, size)
             self._count["rows"] += piece.num_rows
-            outs.append(self._pass_on(self._reorder.push(piece)))
-        if len(outs) == 1:
-            return outs[0]
-        return Out(_all([o.ready for o in outs]), _all([o.late for o in outs]),
-                   _all([o.quarantined for o in outs]), outs[-1].notes)
+            pieces, out = self._pass_on(self._reorder.push(piece))
+            ready += pieces
+            late.append(out.late)
+            quarantined.append(out.quarantined)
+            notes = dict(out.notes)
+        return Out(_all(ready), _all(late), _all(quarantined), notes)
 
     def leave_out(self, rows: int) -> None:
         """Note that rows were filtered out before they came here."""
@@ -125,8 +127,8 @@ class WindowedLogic:
 
     def finish(self) -> Out:
         """End of input: let everything go."""
-        out = self._pass_on(self._reorder.finish())
-        return self._joined(out, self._window.finish())
+        pieces, out = self._pass_on(self._reorder.finish())
+        return self._joined(pieces, out, self._window.finish())
 
     def snapshot(self) -> bytes:
         """Write the state (see `Logic.snapshot`)."""
@@ -136,24 +138,27 @@ class WindowedLogic:
         return index if self._own is None else bundle(index, self._own)
 
     def _advance(self, let_go: Out) -> Out:
-        out = self._pass_on(let_go)
+        pieces, out = self._pass_on(let_go)
         if self._window.empty:
             return out
-        return self._joined(out, self._window.advance(self._reorder.reached(self._window.groups)))
+        return self._joined(pieces, out,
+                            self._window.advance(self._reorder.reached(self._window.groups)))
 
-    def _pass_on(self, ordered: Out) -> Out:
+    def _pass_on(self, ordered: Out) -> tuple[list[pa.RecordBatch], Out]:
+        """What the window makes of ordered rows, in pieces; `ready` of the `Out` is the first."""
         if ordered.ready.num_columns == 0:  # no input so far
             out = self._window.idle(0)
+            pieces, late, notes = [out.ready], out.late, out.notes
         else:
-            out = self._window.push_usable(ordered.ready, self._reorder.times)
-        late, quarantined = _both(ordered.late, out.late), _both(ordered.quarantined,
-                                                                 out.quarantined)
+            pieces, late, notes = self._window.push_usable(ordered.ready, self._reorder.times)
+        late = _all([ordered.late, late])
         self._count["late"] += late.num_rows
-        self._count["quarantined"] += quarantined.num_rows
-        return Out(out.ready, late, quarantined, self._notes(ordered.notes, out.notes))
+        self._count["quarantined"] += ordered.quarantined.num_rows
+        return pieces, Out(pieces[0], late, ordered.quarantined,
+                           self._notes(ordered.notes, notes))
 
-    def _joined(self, one: Out, two: Out) -> Out:
-        return Out(_both(one.ready, two.ready), one.late, one.quarantined,
+    def _joined(self, pieces: list[pa.RecordBatch], one: Out, two: Out) -> Out:
+        return Out(_all([*pieces, two.ready]), one.late, one.quarantined,
                    {**one.notes, "held": one.notes["held"] - one.notes["open"] + two.notes["open"],
                     "open": two.notes["open"], "retained": two.notes["retained"]})
 
@@ -166,10 +171,6 @@ class WindowedLogic:
             "bound": getattr(self._config.reorder.policy, "ratio", None),
             "delay": None if np.isnan(delay) else delay,
         }
-
-
-def _both(one: pa.RecordBatch, two: pa.RecordBatch) -> pa.RecordBatch:
-    return _all([one, two])
 
 
 def _all(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
