@@ -45,8 +45,9 @@ lint: setup  ## ruff and mypy
 bench: setup  ## speed as ratios against references, written to benchmarks/latest.json
 	$(BIN)/python -m benchmarks
 
-kill: setup  ## ten SIGKILLs of a streaming driver, nothing lost and nothing twice
+kill: setup  ## SIGKILLs of drivers, executors, gateways and brokers, nothing lost, nothing twice
 	$(BIN)/python tests/spark/kill_driver.py --kills 10
+	$(BIN)/python tests/kill/run_kills.py --kills 30
 
 lock: setup  ## pin every dependency with its hash
 	$(BIN)/python -m pip install --quiet uv

@@ -189,7 +189,7 @@ def test_back_pressure_is_429_until_the_reader_has_read(tmp_path):
         assert "behind" in answer.json()["error"]
         assert answer.json()["accepted"] == 0
         assert gateway.get("/health").json()["status"] == "refusing"
-        assert "slackwater_gateway_refusing 1" in gateway.get("/metrics").text
+        assert "slackwater_gateway_refusing 1" in gateway.get("/metrics").text.splitlines()
         commit(log, "r", LogReader(log).end())
         until = time.monotonic() + 10
         while (answer := gateway.post(batch)).status_code == 429:

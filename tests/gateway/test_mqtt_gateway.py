@@ -54,7 +54,7 @@ def publish(client, topic, payload, qos=1):
 def gateway_on(broker, log, *options):
     gateway = Running(log, "--mqtt", f"mqtt://127.0.0.1:{broker.port}", "--topic", "sensors/#",
                       "--topic", "cars/+/speed", *options)
-    wait_for(lambda: "slackwater_gateway_mqtt_connected 1" in gateway.get("/metrics").text)
+    wait_for(lambda: metric(gateway, "mqtt_connected") == 1)
     return gateway
 
 

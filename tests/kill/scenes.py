@@ -24,6 +24,7 @@ _COLUMNS = "{id: bigint, time: timestamp, device: string, kind: string, value: d
 _KAFKA = """
 name: kafka-kill
 checkpoint: ${{OUT}}/state
+trigger: 1s
 spark: {{spark.jars: "{jars}", spark.sql.shuffle.partitions: 2}}
 sources:
   raw: {{kind: kafka, servers: "{address}", topic: events, max_rows: 1000, columns: {columns}}}
@@ -43,6 +44,7 @@ sinks:
 _NATS = """
 name: nats-kill
 checkpoint: ${{OUT}}/state
+trigger: 1s
 spark: {{spark.sql.shuffle.partitions: 2}}
 sources:
   raw: {{kind: nats, servers: "{address}", stream: EVENTS, max_rows: 1000, columns: {columns}}}
@@ -56,6 +58,7 @@ sinks:
 _GATEWAY = """
 name: gateway-kill
 checkpoint: ${{OUT}}/state
+trigger: 1s
 spark: {{spark.sql.shuffle.partitions: 2}}
 sources:
   raw:

@@ -140,7 +140,7 @@ def _progress(driver: Driver) -> None:
         return len(now) > 1 and all(last > before.get(name, -1) for name, last in now.items())
 
     try:
-        wait_until(there, 120, "each query commits a batch")
+        wait_until(there, 300, "each query commits a batch")
     except TimeoutError as error:
         raise TimeoutError(f"{error}\n{driver.words()}") from None
 

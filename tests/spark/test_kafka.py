@@ -28,7 +28,7 @@ def test_json_values_become_columns_and_no_value_is_lost(spark, kafka, tmp_path)
     kafka.send("events", [*BAD, None], partition=1)
     config = KafkaSource(kafka.address, ("events",), columns=COLUMNS, max_rows=5)
     batches = drain(read_source(spark, config), tmp_path / "checkpoint")
-    assert len(batches) == 3
+    assert len(batches) >= 3, "at most about five rows each: Spark shares them out by partition"
     rows = [row for batch in batches for row in batch]
     good = [row for row in rows if row.device is not None]
     assert [(r.time, r.device, r.value, r._raw) for r in good] == [

@@ -1,8 +1,10 @@
-"""A few of the kills that tests/kill/run_kills.py does by the dozen."""
+"""One of the kills that tests/kill/run_kills.py does by the dozen.
+
+Others in the default run: a driver (test_kill, test_pipeline_on_spark), a gateway under load
+(tests/gateway), servers that restart (test_nats, test_postgres_sink).
+"""
 
 from __future__ import annotations
-
-import sys
 
 import pytest
 from parts.jars import NotHad
@@ -30,14 +32,5 @@ def played(spark, tmp_path):
     return run
 
 
-def test_the_broker_then_the_driver(played):
-    assert played("kafka", "server", "driver").endswith("equal")
-
-
 def test_the_gateway(played):
     assert played("gateway", "server").endswith("equal")
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="executors are found in /proc")
-def test_an_executor_of_a_cluster_then_the_broker(played):
-    assert played("nats", "executor", "server").endswith("equal")

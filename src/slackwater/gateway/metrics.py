@@ -56,10 +56,10 @@ def _lines(log: Log, tally: Tally) -> Iterator[str]:
     yield from _family("log_segments", "gauge", "Segments on the disk.", {"": len(log.segments)})
     yield from _family("reader_behind_bytes", "gauge", "Bytes a reader has not committed.",
                        {f'reader="{name}"': n for name, n in log.behind.items()})
-    yield from _family("refusing", "gauge", "1 while back-pressure holds.",
+    yield from _family("refusing", "gauge", "Whether back-pressure holds.",
                        {"": int(log.refusing is not None)})
     if tally.mqtt_connected is not None:
-        yield from _family("mqtt_connected", "gauge", "1 while subscribed at the broker.",
+        yield from _family("mqtt_connected", "gauge", "Whether it is subscribed at the broker.",
                            {"": int(tally.mqtt_connected)})
         yield from _family("mqtt_dead_letters", "counter", "Messages put into the dead-letter log.",
                            {"": tally.dead_letters})

@@ -206,11 +206,11 @@ class WindowLogic:
             "names": self._names.save(self._store), "open": self._hold.save(),
             "lanes": [lane.save(self._store) for _, lane, _ in self._lanes],
         }
-        index = Record("window", 2, meta).encode()
+        index = Record("window", 3, meta).encode()
         return index if self._own is None else bundle(index, self._own)
 
     def _load(self, index: bytes) -> None:
-        meta = Record.decode(index, kind="window", version=2).meta
+        meta = Record.decode(index, kind="window", version=3).meta
         if meta["config"] != self._fingerprint():
             raise SnapshotError("the window has changed since the snapshot", step="restore window",
                                 expected=meta["config"], got=self._fingerprint(),
@@ -252,7 +252,7 @@ class WindowLogic:
             kind = None if column is None else schema.field(column).type
             name, asked = f"window/lane{len(self._lanes)}", [config.aggregates[i] for i in which]
             lane = (Extremes(name, kind, asked) if Extremes.suits(asked, config.group)
-                    else Lane(name, kind, asked))
+                    else Lane(name, kind, asked, config.slide or 0))  # type: ignore[arg-type]
             self._lanes.append((column, lane, which))
         self._schema = schema
 

@@ -32,10 +32,13 @@ class Lane:
         The column's type; None: rows are counted.
     aggregates
         What is asked of it.
+    slide
+        By how much a group's probes at least go on from one to the next.
     """
 
-    def __init__(self, name: str, kind: pa.DataType | None,
-                 aggregates: Sequence[Aggregate]) -> None:
+    def __init__(self, name: str, kind: pa.DataType | None, aggregates: Sequence[Aggregate],
+                 slide: int = 0) -> None:
+        self._slide = slide
         self.name, self._kind, self._aggregates = name, kind, tuple(aggregates)
         counted_only = all(a.function == "count" for a in aggregates)
         real = kind is not None and pa.types.is_floating(kind) and not counted_only
@@ -83,8 +86,8 @@ class Lane:
         while True:
             row, probe = stacks.run(
                 row, probe, group, time, value, hi, lo, skip, probes.at, probes.group, probes.low,
-                self._entry_columns(), self._group_columns(), self._tree, self._free, self._dirty,
-                self._asked, out)
+                self._slide, self._entry_columns(), self._group_columns(), self._tree, self._free,
+                self._dirty, self._asked, out)
             if row == len(time) and probe == len(probes.at):
                 break
             self._grow()

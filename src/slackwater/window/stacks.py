@@ -196,10 +196,12 @@ def tidy(following: NDArray[np.int64], free: NDArray[np.int64]) -> None:
 def run(row: int, probe: int, group: NDArray[np.int64], time: NDArray[np.int64],
         value: NDArray[Any], hi: NDArray[np.float64], lo: NDArray[np.float64],
         skip: NDArray[np.bool_], at: NDArray[np.int64], whose: NDArray[np.int64],
-        low: NDArray[np.int64], e: Entries, g: Groups, tree: ranks.Tree,
+        low: NDArray[np.int64], slide: int, e: Entries, g: Groups, tree: ranks.Tree,
         free: NDArray[np.int64], dirty: NDArray[np.bool_], asked: Asked,
         out: Results) -> tuple[int, int]:
     """Go through rows and probes from the given ones on.
+
+    A group's next probe sees nothing older than `slide` after what this one sees.
 
     Returns the row and probe that come next: all have been dealt with, or the arena is full.
 
@@ -221,57 +223,62 @@ def run(row: int, probe: int, group: NDArray[np.int64], time: NDArray[np.int64],
     full = False
     while True:
         while probe < probes and at[probe] <= row:
-            k, oldest = whose[probe], low[probe]
-            # let go of what is older
-            here = head[k]
-            # nothing is asked of values that all go
-            all_go = here >= 0 and e_time[tail[k]] < oldest
-            while here >= 0 and e_time[here] < oldest:
-                if turning and front[k] < 0 and not all_go:
-                    _turn(e, g, k, asked, dirty)
-                if quantiles:
-                    root[k] = ranks.remove(tree, e_value, root[k], here)
-                after = e_next[here]
-                size[k] -= 1
-                if front[k] == here:
-                    front[k] = -1
-                e_next[here] = -1
-                if last_free >= 0:
-                    e_next[last_free] = here
-                else:
-                    first_free = here
-                last_free = here
-                head[k] = here = after
-            if here < 0:
-                tail[k] = -1
-            # answer
-            p = probe
-            out_size[p] = size[k]
-            if here >= 0:
-                has_front, has_back = front[k] >= 0, front[k] != tail[k]
-                if want_most:
-                    most = e_most[here] if has_front else g_most[k]
-                    out_most[p] = g_most[k] if has_back and g_most[k] > most else most
-                if want_least:
-                    least = e_least[here] if has_front else g_least[k]
-                    out_least[p] = g_least[k] if has_back and g_least[k] < least else least
-                if want_sum:
-                    if has_front and has_back:
-                        out_hi[p], out_lo[p] = _add(e_hi[here], e_lo[here], g_hi[k], g_lo[k])
-                    elif has_front:
-                        out_hi[p], out_lo[p] = e_hi[here], e_lo[here]
+            k = whose[probe]
+            # twice: what the probe does not see, and, once answered, what the next will not
+            for again in range(2 if slide > 0 else 1):
+                oldest = low[probe] + again * slide
+                # let go of what is older
+                here = head[k]
+                # nothing is asked of values that all go
+                all_go = here >= 0 and e_time[tail[k]] < oldest
+                while here >= 0 and e_time[here] < oldest:
+                    if turning and front[k] < 0 and not all_go:
+                        _turn(e, g, k, asked, dirty)
+                    if quantiles:
+                        root[k] = ranks.remove(tree, e_value, root[k], here)
+                    after = e_next[here]
+                    size[k] -= 1
+                    if front[k] == here:
+                        front[k] = -1
+                    e_next[here] = -1
+                    if last_free >= 0:
+                        e_next[last_free] = here
                     else:
-                        out_hi[p], out_lo[p] = g_hi[k], g_lo[k]
-                if want_deviation:
-                    if has_front and has_back:
-                        out.m2[p] = _join(e.n[here], e.mean[here], e.m2[here], g_n[k], g_mean[k],
-                                          g_m2[k])[2]
-                    else:
-                        out.m2[p] = e.m2[here] if has_front else g_m2[k]
-                if want_ends:
-                    out_first[p], out_last[p] = e_value[here], e_value[tail[k]]
-                for i in range(quantiles):
-                    out.quantiles[p, i] = ranks.quantile(tree, e_value, root[k], asked.q[i])
+                        first_free = here
+                    last_free = here
+                    head[k] = here = after
+                if here < 0:
+                    tail[k] = -1
+                if again:
+                    break
+                # answer
+                p = probe
+                out_size[p] = size[k]
+                if here >= 0:
+                    has_front, has_back = front[k] >= 0, front[k] != tail[k]
+                    if want_most:
+                        most = e_most[here] if has_front else g_most[k]
+                        out_most[p] = g_most[k] if has_back and g_most[k] > most else most
+                    if want_least:
+                        least = e_least[here] if has_front else g_least[k]
+                        out_least[p] = g_least[k] if has_back and g_least[k] < least else least
+                    if want_sum:
+                        if has_front and has_back:
+                            out_hi[p], out_lo[p] = _add(e_hi[here], e_lo[here], g_hi[k], g_lo[k])
+                        elif has_front:
+                            out_hi[p], out_lo[p] = e_hi[here], e_lo[here]
+                        else:
+                            out_hi[p], out_lo[p] = g_hi[k], g_lo[k]
+                    if want_deviation:
+                        if has_front and has_back:
+                            out.m2[p] = _join(e.n[here], e.mean[here], e.m2[here], g_n[k],
+                                              g_mean[k], g_m2[k])[2]
+                        else:
+                            out.m2[p] = e.m2[here] if has_front else g_m2[k]
+                    if want_ends:
+                        out_first[p], out_last[p] = e_value[here], e_value[tail[k]]
+                    for i in range(quantiles):
+                        out.quantiles[p, i] = ranks.quantile(tree, e_value, root[k], asked.q[i])
             probe += 1
         if row == rows:
             break

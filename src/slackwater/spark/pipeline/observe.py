@@ -64,7 +64,7 @@ class Observer:
             states = one["stateOperators"]
             self._numbers.batch(
                 query, mark[1], one["durationMs"]["triggerExecution"] / 1000,
-                int(one["numInputRows"]), sum(int(s["numRowsTotal"]) for s in states),
+                int(one.numInputRows), sum(int(s["numRowsTotal"]) for s in states),
                 sum(int(s["memoryUsedBytes"]) for s in states))
             for node, row in one["observedMetrics"].items():
                 if node in self._numbers.streams:
