@@ -18,7 +18,8 @@ from benchmarks.result import Result
 
 MODULES = ["kernels.reorder", "kernels.tide", "kernels.synchronise", "kernels.window",
            "kernels.pattern", "kernels.correlate", "pipelines.reorder", "pipelines.group_by",
-           "pipelines.correlate", "pipelines.pattern", "pipelines.gateway"]
+           "pipelines.correlate", "pipelines.pattern", "pipelines.run_overhead",
+           "pipelines.gateway"]
 
 
 def main(names: list[str]) -> None:
