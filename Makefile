@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick onspark lint bench kill lock clean
+.PHONY: help setup demo test others quick onspark lint bench kill lock clean
 
 help:  ## this text
 	@echo "Slackwater: event streams that arrive late and out of order, put right on Spark."
@@ -28,15 +28,21 @@ $(STAMP): requirements.lock pyproject.toml
 demo: setup  ## a streaming job on local Spark: its own watermark against Slackwater
 	$(BIN)/python examples/demo.py
 
-# side by side: the tests on Spark mostly wait for it, the others mostly compute
+# side by side: the tests of the one Spark session mostly wait for it, the others mostly compute;
+# those that start a Spark of their own go with the others, which are done sooner
+APART := tests/spark/test_kill.py tests/spark/test_pipeline_on_connect.py
+
 test: setup lint  ## everything: style, types, all tests
-	$(MAKE) -j2 --output-sync=target --no-print-directory quick onspark
+	$(MAKE) -j2 --output-sync=target --no-print-directory others onspark
+
+others: quick
+	$(BIN)/python -m pytest -q $(APART)
+
+onspark: setup  ## the tests of the shared Spark session, with brokers and sinks
+	$(BIN)/python -m pytest -q tests/spark $(APART:%=--ignore=%)
 
 quick: setup  ## the tests that need no Spark
 	$(BIN)/python -m pytest -q --ignore=tests/spark
-
-onspark: setup  ## the tests on Spark, with its brokers and sinks
-	$(BIN)/python -m pytest -q tests/spark
 
 lint: setup  ## ruff and mypy
 	$(BIN)/ruff check .

@@ -68,7 +68,8 @@ class Observer:
                 sum(int(s["memoryUsedBytes"]) for s in states))
             for node, row in one["observedMetrics"].items():
                 if node in self._numbers.streams:
-                    self._add(node, row if isinstance(row, dict) else row.asDict(recursive=True))
+                    row = row if isinstance(row, dict) else row.asDict(recursive=True)
+                    self._add(node, _named(row))
 
     def _add(self, node: str, row: dict[str, Any]) -> None:
         with self._numbers.lock:
@@ -85,6 +86,18 @@ class Observer:
         if row.get("producers"):
             rows, late = (_counts(row.get(name)) for name in ("producers", "late_producers"))
             self._numbers.seen(node, rows, late, time.time())
+
+
+def _named(value: Any, kind: Any = None) -> Any:
+    """A row as a dictionary; Spark Connect hands out its values and its schema apart."""
+    if isinstance(value, dict) and value.keys() == {"values", "schema"}:
+        return _named(value["values"], value["schema"])
+    if isinstance(value, list) and isinstance(kind, dict):
+        if kind.get("type") == "struct":
+            return {field["name"]: _named(one, field["type"])
+                    for field, one in zip(kind["fields"], value, strict=True)}
+        return [_named(one, kind.get("elementType")) for one in value]
+    return value
 
 
 def _counts(top: Any) -> dict[str, int]:
