@@ -141,8 +141,8 @@ def run() -> list[Result]:
         results = []
         for name, delay in (("ordered", 0), ("up to 2 × slack late", 2 * SLACK)):
             table = rows_of(BATCH + ROWS, delay=delay)
-            theirs_s, theirs = on_flink(table, folder / name / "flink")
-            ours_s, ours = on_spark(spark, table, folder / name / "ours")
+            theirs_s, theirs = on_flink(table, folder / f"late{delay}" / "flink")
+            ours_s, ours = on_spark(spark, table, folder / f"late{delay}" / "ours")
             right = truth(table)
             if not delay and not ours == theirs == right:
                 raise AssertionError(f"different matches: {len(ours)} here, {len(theirs)} there, "
