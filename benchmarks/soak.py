@@ -1,8 +1,11 @@
 """An hour of a bad feed through a pipeline in some minutes: memory and state must stay flat.
 
 1000 sources, regular, Poisson and bursty; stalls with backlogs; poison rows; a micro-batch for each
-minute of arrivals.  ``python -m benchmarks.soak [FOLDER]`` writes soak.csv and soak.png there and
-prints how the second half of the run compares with what came after the warm-up.
+minute of arrivals.  ``python -m benchmarks.soak [FOLDER] [MINUTES]`` writes soak.csv and soak.png
+there and prints how the last third of the run compares with the one before it.
+
+What counts of the JVM is what a collection leaves of its heap: the resident size only tells how
+much of its allowance it has touched so far.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 from matplotlib.figure import Figure
+from pyspark.sql import SparkSession
 
 from slackwater.datasets import Bursty, Feed, Poisson, Regular, Stalls, generate
 from slackwater.pipeline import load
@@ -40,25 +44,24 @@ sinks:
 """
 
 
-def write_feed(folder: Path) -> int:
+def write_feed(folder: Path, minutes: int) -> int:
     """A Parquet file a minute of arrivals; how many rows in all."""
-    feed = generate(Feed(sources=SOURCES, duration=f"{MINUTES} minutes", in_order=True,
+    feed = generate(Feed(sources=SOURCES, duration=f"{minutes} minutes", in_order=True,
                          rate=(Regular("4s"), Poisson("4s"), Bursty("4s")),
                          stalls=Stalls("10 minutes", "5s"), poison=0.001, seed=11))
     folder.mkdir(parents=True)
     table = feed.table.drop_columns(["true_time"])
     arrival = table["arrival"].cast("int64").to_numpy()
-    minute = np.minimum((arrival - arrival[0]) // 60_000_000, MINUTES - 1)
-    cuts = np.searchsorted(minute, np.arange(MINUTES + 1))
+    minute = np.minimum((arrival - arrival[0]) // 60_000_000, minutes - 1)
+    cuts = np.searchsorted(minute, np.arange(minutes + 1))
     for at, (begin, end) in enumerate(pairwise(cuts)):
         pq.write_table(table.slice(begin, end - begin), folder / f"{at:04}.parquet")
         os.utime(folder / f"{at:04}.parquet", (1_700_000_000 + at, 1_700_000_000 + at))
     return table.num_rows
 
 
-def resident() -> dict[str, float]:
-    """MiB of this process's children by kind: the JVM, and Python workers."""
-    found = {"jvm": 0.0, "python": 0.0}
+def processes() -> set[int]:
+    """This process and all that come from it."""
     parents: dict[int, int] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -70,28 +73,44 @@ def resident() -> dict[str, float]:
     ours = {os.getpid()}
     while more := {p for p, parent in parents.items() if parent in ours} - ours:
         ours |= more
-    for process in ours:
+    return ours
+
+
+def resident() -> dict[str, float]:
+    """MiB by kind, the JVM and all Python; a page that several share counts in parts."""
+    found = {"jvm_mib": 0.0, "python_mib": 0.0}
+    for process in processes():
         try:
-            pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
             name = Path(f"/proc/{process}/comm").read_text().strip()
+            lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
         except OSError:
             continue
-        found["jvm" if name == "java" else "python"] += pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+        size = next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+        found["jvm_mib" if name == "java" else "python_mib"] += size / 1024
     return found
 
 
-def soak(folder: Path) -> list[dict[str, float]]:
+def live_heap(session: SparkSession) -> float:
+    """MiB that the JVM's heap holds after a collection."""
+    jvm = session._jvm
+    assert jvm is not None
+    jvm.java.lang.System.gc()
+    runtime = jvm.java.lang.Runtime.getRuntime()
+    return float(runtime.totalMemory() - runtime.freeMemory()) / 2**20
+
+
+def soak(folder: Path, minutes: int) -> list[dict[str, float]]:
     """Run it; one row of numbers a micro-batch."""
-    rows = write_feed(folder / "in")
+    rows = write_feed(folder / "in", minutes)
     (folder / "pipeline.yaml").write_text(PIPELINE)
     pipeline = load(folder / "pipeline.yaml")
     session = open_for(pipeline)
-    memory: list[tuple[float, dict[str, float]]] = []
+    memory: list[dict[str, float]] = []
     done = threading.Event()
 
     def watch() -> None:
-        while not done.wait(0.5):
-            memory.append((time.time(), resident()))
+        while not done.wait(3.0):
+            memory.append({"heap_mib": live_heap(session), **resident()})
 
     watcher = threading.Thread(target=watch)
     watcher.start()
@@ -102,20 +121,15 @@ def soak(folder: Path) -> list[dict[str, float]]:
         done.set()
         watcher.join()
         session.stop()
-    print(f"{rows} rows, {MINUTES} minutes of arrivals, in {time.time() - begin:.0f} s")
+    print(f"{rows} rows, {minutes} minutes of arrivals, in {time.time() - begin:.0f} s")
     lines = [json.loads(line) for line in (folder / "run.jsonl").read_text().splitlines()]
     batches = [line for line in lines if line["event"] == "batch"]
     found = []
-    for batch, (_, mib) in zip(batches, _spread(memory, len(batches)), strict=True):
+    for batch, at in zip(batches, np.linspace(0, len(memory) - 1, len(batches)), strict=True):
         found.append({"batch": batch["batch"], "rows": batch["rows"], "seconds": batch["seconds"],
                       "state_rows": batch["state_rows"], "state_mib": batch["state_bytes"] / 2**20,
-                      "jvm_mib": mib["jvm"], "python_mib": mib["python"]})
+                      **memory[int(at)]})
     return found
-
-
-def _spread(memory: list[tuple[float, dict[str, float]]], n: int) -> list:
-    """`n` of the samples, evenly."""
-    return [memory[int(i)] for i in np.linspace(0, len(memory) - 1, n)]
 
 
 def report(found: list[dict[str, float]], folder: Path) -> None:
@@ -126,9 +140,10 @@ def report(found: list[dict[str, float]], folder: Path) -> None:
     figure = Figure(figsize=(8, 7), layout="constrained")
     axes = figure.subplots(3, 1, sharex=True)
     x = [f["batch"] for f in found]
-    for name, label in (("jvm_mib", "Spark's JVM"), ("python_mib", "Python, workers included")):
+    for name, label in (("jvm_mib", "Spark's JVM"), ("heap_mib", "its heap after a collection"),
+                        ("python_mib", "Python, workers included")):
         axes[0].plot(x, [f[name] for f in found], label=label)
-    axes[0].set(ylabel="resident memory (MiB)", ylim=(0, None))
+    axes[0].set(ylabel="memory (MiB)", ylim=(0, None))
     axes[0].legend(frameon=False)
     axes[1].plot(x, [f["state_mib"] for f in found])
     axes[1].set(ylabel="state memory (MiB)", ylim=(0, None))
@@ -138,7 +153,7 @@ def report(found: list[dict[str, float]], folder: Path) -> None:
         one.grid(alpha=0.3)
     figure.savefig(folder / "soak.png", dpi=140)
     third = len(found) // 3
-    for name in ("jvm_mib", "python_mib", "state_rows", "state_mib", "seconds"):
+    for name in ("jvm_mib", "heap_mib", "python_mib", "state_rows", "state_mib", "seconds"):
         values = np.array([f[name] for f in found])
         print(f"{name:>11}: after warm-up {values[third:2 * third].mean():9.1f}, "
               f"at the end {values[2 * third:].mean():9.1f}, "
@@ -148,6 +163,7 @@ def report(found: list[dict[str, float]], folder: Path) -> None:
 if __name__ == "__main__":
     out = Path(sys.argv[1]) if len(sys.argv) > 1 else Path("artifacts/soak")
     out.mkdir(parents=True, exist_ok=True)
+    length = int(sys.argv[2]) if len(sys.argv) > 2 else MINUTES
     with tempfile.TemporaryDirectory() as scratch:
-        report(soak(Path(scratch) / "run"), out)
+        report(soak(Path(scratch) / "run", length), out)
     print(out / "soak.png")

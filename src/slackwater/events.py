@@ -17,12 +17,16 @@ from numpy.typing import NDArray
 from slackwater.durations import format_duration
 from slackwater.errors import ConfigError, DataError, UnknownColumn
 
-__all__ = ["RESERVED", "Roles", "Usable", "event_times", "guess_unit", "settle_unit", "usable_rows"]
+__all__ = ["NEVER", "RESERVED", "Roles", "Usable", "event_times", "guess_unit", "settle_unit",
+           "usable_rows"]
 
 Int64 = NDArray[np.int64]
 
 RESERVED = ("_status", "_reason", "_released")
 """Columns that operators add: what became of the row, why, and when it was let go."""
+
+NEVER = int(np.iinfo(np.int64).min)
+"""A moment that nobody knows: the arrival of a row without a readable one."""
 
 _TIMES_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _FIRST, _LAST = -62_135_596_800_000_000, 253_402_300_799_999_999  # years 1 and 9999, as datetime
@@ -222,7 +226,7 @@ def _whole_number(column: pa.Array) -> NDArray[np.bool_]:
 class Usable:
     """The outcome of `usable_rows`: times, arrivals, and a reason for each row that is no use.
 
-    Where all are good there are no reasons at all.
+    Where all are good there are no reasons at all.  An arrival that cannot be read is `NEVER`.
     """
 
     time: Int64
@@ -275,4 +279,4 @@ def usable_rows(
             stale = good & (arrival - time > max_delay)
             reason[stale] = f"more than {format_duration(max_delay)} older than its arrival"
             good = good & ~stale
-    return Usable(time, arrival, good, reason)
+    return Usable(time, np.where(arrival_ok, arrival, NEVER), good, reason)

@@ -9,6 +9,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from slackwater.events import NEVER
+
 __all__ = ["outcome", "outcome_schema"]
 
 _STAMP = pa.timestamp("us", "UTC")
@@ -21,8 +23,8 @@ def outcome_schema(schema: pa.Schema) -> pa.Schema:
 
 def outcome(rows: pa.RecordBatch, reason: pa.Array | Sequence[Any] | NDArray[Any] | None,
             released: NDArray[np.int64]) -> pa.RecordBatch:
-    """Rows with why and when they were let go."""
+    """Rows with why and when they were let go; null where no clock could tell."""
     why = pa.nulls(rows.num_rows, pa.string()) if reason is None else pa.array(reason, pa.string())
-    stamps = pa.array(released, pa.int64()).cast(_STAMP)
+    stamps = pa.array(released, pa.int64(), mask=released == NEVER).cast(_STAMP)
     return pa.RecordBatch.from_arrays([*rows.columns, why, stamps],
                                       schema=outcome_schema(rows.schema))

@@ -59,6 +59,8 @@ def test_a_good_file_has_none():
     ("topic: t", "topic: t, starting: newest", 4, "one of earliest, latest"),
     ("topic: t", "topic: t, max_rows: 0", 4, "a whole number from 1"),
     ("topic: t", "topic: t, format: avro", 4, "without their schema"),
+    ("topic: t", "topic: t, format: avro, schema: gone.avsc", 4, "gone.avsc (No such file"),
+    ("topic: t", "topic: t, format: avro, schema: '{}'", 4, "one of a record with fields"),
     ("value: double", "_raw: string", 5, "a name that Slackwater gives itself"),
     ("value: double", "value: text", 5, "did you mean 'string'?"),
     ("reorder: raw", "reordr: raw", 7, "did you mean 'reorder'?"),

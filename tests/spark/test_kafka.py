@@ -18,7 +18,7 @@ COLUMNS = {"time": "timestamp", "device": "string", "value": "double"}
 GOOD = b'{"time": "2024-05-01T10:00:00.25Z", "device": "a", "value": 1}'
 BAD = [b"not json", b'{"time": "soon", "device": "a"}', b'{"time": "2024-05-01T10:00:00Z", "v',
        b'{"device": "b", "value": "high"}', b"[]", b"17", b"\xff\xfe", b"",
-       GOOD + b"\n" + GOOD]
+       GOOD + b"\n" + GOOD, b"{}", b'{"other": 1}']
 
 
 def test_json_values_become_columns_and_no_value_is_lost(spark, kafka, tmp_path):

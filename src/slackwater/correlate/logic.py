@@ -17,6 +17,7 @@ from slackwater.correlate.predicate import OPEN
 from slackwater.correlate.rows import check_columns, pair_columns, read_intervals, split_by
 from slackwater.durations import format_duration
 from slackwater.errors import ConfigError, SnapshotError, did_you_mean
+from slackwater.events import NEVER
 from slackwater.kernel import MemoryStore, Out, Store
 from slackwater.outcome import outcome
 from slackwater.state import Hold, KeyTable, Record, Table, bundle
@@ -30,7 +31,7 @@ __all__ = ["SIDES", "CorrelateLogic"]
 
 Int64 = NDArray[np.int64]
 SIDES = ("left", "right")
-_NEVER, _FOREVER = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+_FOREVER = np.iinfo(np.int64).max
 _MIN = "__min"  # where the earliest time travels with a held row
 
 
@@ -43,7 +44,7 @@ class CorrelateLogic:
         self._store: Store = store if store is not None else self._own  # type: ignore[assignment]
         self._by = split_by(config.by)
         self._keys = KeyTable("keys", self._by[0])
-        self._clocks = Table("clocks", {side: np.int64(_NEVER) for side in SIDES})
+        self._clocks = Table("clocks", {side: np.int64(NEVER) for side in SIDES})
         self._held = [Hold(side, self._store, partial(self._obsolete, s))
                       for s, side in enumerate(SIDES)]
         # rows of an unfinished block; they are never obsolete before they have been evaluated
@@ -296,7 +297,7 @@ class CorrelateLogic:
     def _thresholds(self, s: int) -> Int64:
         """For each key the latest time below which a held row of side s has no partner to come."""
         clock = self._clocks[SIDES[1 - s]]
-        ends = np.where(clock == _NEVER, _NEVER // 2, clock) - self._config.max_delay[1 - s]  # type: ignore[index]
+        ends = np.where(clock == NEVER, NEVER // 2, clock) - self._config.max_delay[1 - s]  # type: ignore[index]
         return np.minimum(ends, self._oldest[1 - s]) + self._reach[s]
 
     def _obsolete(self, s: int, rows: Rows) -> NDArray[np.bool_]:
@@ -319,7 +320,7 @@ class CorrelateLogic:
             "held_left": len(self._held[0]) + len(self._waiting[0]),
             "held_right": len(self._held[1]) + len(self._waiting[1]),
             "keys": len(self._keys),
-            "clock": [int(c.max()) if len(c) and c.max() != _NEVER else None for c in clocks],
+            "clock": [int(c.max()) if len(c) and c.max() != NEVER else None for c in clocks],
             "pairs": totals["pairs"],
             "probes": probes,
             "lookup_hits": hits,

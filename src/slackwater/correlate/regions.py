@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from slackwater.correlate.bounds import Bounds
 
-__all__ = ["Regions", "Targets", "regions"]
+__all__ = ["Regions", "Targets", "regions", "regions_into"]
 
 Int64 = NDArray[np.int64]
 
@@ -64,8 +64,15 @@ def regions(key: Int64, b: Bounds, targets: Targets) -> Regions:
     n = len(key)
     out = Regions(np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64),
                   np.empty(n, np.int64))
+    regions_into(key, b, targets, out)
+    return out
+
+
+@njit(cache=True, nogil=True)
+def regions_into(key: Int64, b: Bounds, targets: Targets, out: Regions) -> None:
+    """The same, written over `out`."""
     p0 = p1 = p2 = p3 = 0
-    for i in range(n):
+    for i in range(len(key)):
         k = key[i]
         first, end = targets.starts[k], targets.starts[k + 1]
         p0 = seek(targets.last, b.L_H[i], first, end, p0)
@@ -77,4 +84,3 @@ def regions(key: Int64, b: Bounds, targets: Targets) -> Regions:
         else:  # nothing is certain: all of it is probed, as one region
             out.b[i] = out.c[i] = p3
         out.a[i], out.d[i] = p0, p3
-    return out

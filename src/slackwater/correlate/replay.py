@@ -22,7 +22,7 @@ from slackwater.correlate.lookup import by_lookup
 from slackwater.correlate.match import ALGORITHMS, COUNTERS
 from slackwater.correlate.pairs import Pairs, room
 from slackwater.correlate.predicate import Predicate
-from slackwater.correlate.regions import Targets, regions
+from slackwater.correlate.regions import Regions, Targets, regions_into
 from slackwater.correlate.simple import simple
 
 __all__ = ["Arrivals", "Measured", "replay"]
@@ -50,12 +50,28 @@ class _State(NamedTuple):
     size: Int64
 
 
+class _Scratch(NamedTuple):
+    """Memory for one evaluation, used again by the next: a tuple must not pay for an allocation."""
+
+    key: Int64
+    starts: Int64
+    bounds: Int64
+    where: Regions
+
+
+def _scratch(n: int) -> _Scratch:
+    where = np.zeros((4, n), np.int64)
+    return _Scratch(np.zeros(n, np.int64), np.zeros(2, np.int64), np.zeros((4, n), np.int64),
+                    Regions(where[0], where[1], where[2], where[3]))
+
+
 class _Setting(NamedTuple):
     rho: int
     pi: int
     delay: int
     block: int
     reach: tuple[int, int]
+    scratch: _Scratch
 
 
 @dataclass(frozen=True)
@@ -104,7 +120,8 @@ def replay(arrivals: Arrivals, algorithm: str, *, within: int, confidence: float
     left, right = (task(predicate, confidence, None, side, (shape, shape))
                    for side in (True, False))
     setting = _Setting(shortest, longest, max_delay, block,
-                       (reach(shortest, longest, right), reach(shortest, longest, left)))
+                       (reach(shortest, longest, right), reach(shortest, longest, left)),
+                       _scratch(block))
     timed = _once(arrivals, ALGORITHMS.index(algorithm), left, right, setting, tell=False)
     # when pairs ended is summed up in a second run, so as not to be in the time of the first
     told = _once(arrivals, ALGORITHMS.index(algorithm), left, right, setting, tell=True)
@@ -209,16 +226,16 @@ def _evaluate(code: int, i: int, s: int, first: Int64, last: Int64, state: _Stat
     head, done, n = state.head[o], state.done[o], len(first)
     if head == done or n == 0:
         return pairs
-    targets = Targets(state.first[o, head:done], state.last[o, head:done],
-                      np.array([0, done - head]))
-    key = np.zeros(n, np.int64)
+    key, starts, out, places = setting.scratch
+    starts[1] = done - head
+    targets = Targets(state.first[o, head:done], state.last[o, head:done], starts)
     if code <= _SORT:
-        pairs, found = simple(key, first, last, targets, task_, pairs, 0, counters)
+        pairs, found = simple(key[:n], first, last, targets, task_, pairs, 0, counters)
     else:
-        out = np.empty((4, n), np.int64)
         _uniform(first, last, float(setting.rho), float(setting.pi), task_.confidence,
                  task_.confidence - 2e-12, task_.lo, task_.hi, task_.horizon, out)
-        where = regions(key, Bounds(out[0], out[1], out[2], out[3]), targets)
+        where = Regions(places.a[:n], places.b[:n], places.c[:n], places.d[:n])
+        regions_into(key[:n], Bounds(out[0], out[1], out[2], out[3]), targets, where)
         if code == _LOOKUP:
             pairs, found = by_lookup(first, last, np.arange(n), targets, where, task_, False, pairs,
                                      0, counters)

@@ -12,10 +12,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from slackwater.errors import DataError
-from slackwater.events import Roles
+from slackwater.events import NEVER, Roles
 from slackwater.kernel import Store
 from slackwater.reorder.policy import NO_SEQUENCE, Arrivals, Policy
-from slackwater.reorder.release import NEVER
 from slackwater.state import KeyTable, Table
 
 __all__ = ["FOREVER", "Clocks", "Passed", "sequence_numbers"]

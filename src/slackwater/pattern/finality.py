@@ -8,8 +8,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from slackwater.events import NEVER
 from slackwater.pattern.schedule import Plan
-from slackwater.reorder.release import NEVER
 
 __all__ = ["Matches", "closes", "release_steps"]
 

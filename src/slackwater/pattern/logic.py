@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from slackwater.errors import DataError, SnapshotError
-from slackwater.events import Roles, usable_rows
+from slackwater.events import NEVER, Roles, usable_rows
 from slackwater.kernel import MemoryStore, Out, Store
 from slackwater.outcome import outcome
 from slackwater.pattern.clocks import FOREVER, Clocks, Passed
@@ -20,7 +20,6 @@ from slackwater.pattern.match import Match
 from slackwater.pattern.pattern import Bound
 from slackwater.pattern.result import ready_batch, ready_schema
 from slackwater.pattern.run import Batch, Runner, less
-from slackwater.reorder.release import NEVER
 from slackwater.state import Hold, Record, bundle
 from slackwater.state.hold import Rows
 from slackwater.state.record import decode_schema, encode_schema

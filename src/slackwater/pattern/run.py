@@ -9,6 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from slackwater.errors import DataError
+from slackwater.events import NEVER
 from slackwater.pattern.clocks import FOREVER, Passed, sequence_numbers
 from slackwater.pattern.construct import (
     BUILT,
@@ -26,7 +27,8 @@ from slackwater.pattern.match import Match
 from slackwater.pattern.pattern import Bound
 from slackwater.pattern.program import assemble
 from slackwater.pattern.schedule import schedule
-from slackwater.reorder.release import NEVER, order_by_key
+from slackwater.pattern.straight import is_straight, room_for, run_straight
+from slackwater.reorder.release import order_by_key
 from slackwater.state import KeyTable
 from slackwater.state.hold import Rows
 
@@ -58,6 +60,7 @@ class Runner:
         self._plan = schedule(
             pattern.components, pattern.negations, bound.conditions, window=pattern.window,
             strict=self._strict, prune=config.use_partition, limit=config.max_matches)
+        self._straight = not self._strict and is_straight(self._plan)
         self._programs = assemble(bound.conditions)
         self._within = tuple(dict.fromkeys((*config.roles.key, *bound.partition)))
         self._parts = KeyTable("parts", self._within)
@@ -161,8 +164,12 @@ class Runner:
         starts = np.flatnonzero((live["mask"] & 1 == 1) & (due != FOREVER)
                                 & (touched[part] | (due < mark[stream])))
         s = new_scratch(plan.m, len(plan.gap), live.longest())
-        found = self._matches(run_starts(starts, part, plan, self._programs, live.events(), st, s,
-                                         fresh_found(plan.m), self._strict))
+        if self._straight:
+            found = self._matches(run_straight(starts, part, plan, self._programs, live.events(),
+                                               st, s, room_for(len(starts), plan.m)))
+        else:
+            found = self._matches(run_starts(starts, part, plan, self._programs, live.events(), st,
+                                             s, fresh_found(plan.m), self._strict))
         close = closes(found, plan, live["time"], numbered=self._config.roles.sequence is not None,
                        chosen=True)
         over = less(mark, plan.window)[stream[starts]] > live["time"][starts]

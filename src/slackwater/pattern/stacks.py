@@ -18,7 +18,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 __all__ = ["Events", "Pool", "Stacks", "count_before", "count_time", "count_upto", "inner",
-           "insert", "is_before", "purge", "put"]
+           "insert", "is_before", "purge", "put", "search_upto"]
 
 Int64 = NDArray[np.int64]
 
@@ -83,8 +83,9 @@ def _count_before(time: Int64, seq: Int64, rows: Int64, start: int, lo: int, hi:
 
 
 @inner
-def _count_upto(time: Int64, seq: Int64, rows: Int64, start: int, lo: int, hi: int,
+def search_upto(time: Int64, seq: Int64, rows: Int64, start: int, lo: int, hi: int,
                 row: int) -> int:
+    """`count_upto` of plain arrays."""
     if hi > lo and not _earlier(time, seq, row, rows[start + hi - 1]):
         return hi
     while lo < hi:
@@ -105,7 +106,7 @@ def count_before(ev: Events, st: Stacks, sid: int, row: int) -> int:
 @inner
 def count_upto(ev: Events, st: Stacks, sid: int, row: int) -> int:
     """How many instances of a stack are not later than a row: the position of the first later."""
-    return _count_upto(ev.time, ev.seq, st.row, st.start[sid], st.base[sid], st.size[sid], row)
+    return search_upto(ev.time, ev.seq, st.row, st.start[sid], st.base[sid], st.size[sid], row)
 
 
 @inner
@@ -133,7 +134,7 @@ def insert(time: Int64, seq: Int64, tied: NDArray[np.bool_], starts: Int64, size
     With `in_order` (AIS-CLOCK says so) it is appended, and no pointer can be affected.
     """
     start, size = starts[sid], sizes[sid]
-    at = size if in_order else _count_upto(time, seq, rows, start, bases[sid], size, row)
+    at = size if in_order else search_upto(time, seq, rows, start, bases[sid], size, row)
     for i in range(start + size, start + at, -1):
         rows[i] = rows[i - 1]
         rips[i] = rips[i - 1]

@@ -91,7 +91,7 @@ class KafkaSource(SourceConfig):
     topic: tuple[str, ...] = option("texts", doc="one topic, or a list")
     format: str = option("choice", "json", choices=("json", "avro"), doc="of the values")
     columns: Mapping[str, str] = option("columns", {}, doc="JSON: name: type")
-    schema: str | None = option("text", None, doc="Avro: the schema, or a file that holds it")
+    schema: str | None = option("avro", None, doc="Avro: the schema, or a file that holds it")
     starting: str = option("choice", "earliest", choices=_STARTING, doc="where a first run begins")
     max_rows: int | None = option("count", None, doc="at most so many a micro-batch")
     options: Mapping[str, str] = option("settings", {}, doc="further kafka.* options")

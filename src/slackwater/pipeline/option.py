@@ -20,7 +20,7 @@ def option(kind: str, default: Any = MISSING, *, secret: bool = False,
     kind
         ``text``, ``texts`` (one or a list), ``path``, ``choice``, ``count``, ``flag``, ``columns``
         (name: type), ``settings`` (name: value), ``servers`` (host:port), ``url``, ``keys`` (names
-        of columns), ``key`` (the name of one).
+        of columns), ``key`` (the name of one), ``avro`` (a schema, or a file with one).
     default
         Left out: the option must be given.
     secret

@@ -11,6 +11,7 @@ from typing import Any
 from slackwater.durations import micros
 from slackwater.errors import SlackwaterError, did_you_mean
 from slackwater.events import RESERVED
+from slackwater.pipeline.avro_schema import avro_schema
 from slackwater.pipeline.columns import ARRIVAL, RAW, arrow_type
 from slackwater.pipeline.mistakes import Mistakes, Place
 from slackwater.pipeline.nodes import UNSET, Entry, Node
@@ -88,6 +89,17 @@ class OptionReader:
             return text
         return str(self._folder / Path(text).expanduser())
 
+    def _avro(self, node: Node, where: str) -> Any:
+        text = self._text(node, where)
+        try:
+            return BAD if text is BAD else avro_schema(text, self._folder)
+        except SlackwaterError as error:
+            return self._refused(node, where, error)
+
+    def _refused(self, node: Node, where: str, error: SlackwaterError) -> Any:
+        return self.bad(node, where, error.problem, expected=error.expected, got=error.got,
+                        hint=error.hint)
+
     def _choice(self, node: Node, where: str, choices: tuple[str, ...]) -> Any:
         if node.value not in choices:
             return self.bad(node, where, "is not known here", got=_told(node),
@@ -131,8 +143,7 @@ class OptionReader:
         try:
             micros(node.value, name="duration")
         except SlackwaterError as error:
-            return self.bad(node, where, error.problem, expected=error.expected, got=error.got,
-                            hint=error.hint)
+            return self._refused(node, where, error)
         return node.value
 
     def _maybe_duration(self, node: Node, where: str) -> Any:

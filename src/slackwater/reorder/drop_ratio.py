@@ -11,11 +11,11 @@ from numba import njit
 
 from slackwater.durations import Duration
 from slackwater.errors import ConfigError
+from slackwater.events import NEVER
 from slackwater.kernel import Store
 from slackwater.reorder.max_delay import MaxDelay
 from slackwater.reorder.paper_buffer import PaperEstimator
 from slackwater.reorder.policy import Arrivals, Estimator, Float64, Int64, Policy, durations
-from slackwater.reorder.release import NEVER
 from slackwater.reorder.tide import as_share
 from slackwater.state import Table
 

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from slackwater.durations import Duration, micros
 from slackwater.errors import ConfigError, DataError, SnapshotError
-from slackwater.events import Roles, usable_rows
+from slackwater.events import NEVER, Roles, usable_rows
 from slackwater.kernel import MemoryStore, Out, Store
 from slackwater.outcome import outcome
 from slackwater.reorder.named import as_policy
 from slackwater.reorder.policy import NO_SEQUENCE, Arrivals, Estimator, Explains, Policy
-from slackwater.reorder.release import NEVER, by_step, in_time, order_by_key, release
+from slackwater.reorder.release import by_step, in_time, order_by_key, release
 from slackwater.state import Hold, KeyTable, Record, Table, bundle, unbundle
 from slackwater.state.hold import Rows
 from slackwater.state.record import decode_schema, encode_schema

@@ -14,9 +14,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from slackwater.errors import SnapshotError
+from slackwater.events import NEVER
 from slackwater.kernel import Store
 from slackwater.reorder.policy import Arrivals, Float64, Int64
-from slackwater.reorder.release import NEVER
 from slackwater.state import Record
 
 __all__ = ["PaperEstimator", "buffer_size"]

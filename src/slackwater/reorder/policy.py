@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from slackwater.durations import Duration, format_duration, micros
 from slackwater.errors import SnapshotError
+from slackwater.events import NEVER
 from slackwater.kernel import Store
-from slackwater.reorder.release import NEVER
 from slackwater.state import Table
 
 __all__ = ["NO_SEQUENCE", "Arrivals", "DelayPolicy", "Estimator", "Explains", "Policy"]

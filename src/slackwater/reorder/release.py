@@ -15,12 +15,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from slackwater.events import NEVER
 from slackwater.reorder.radix import order_of
 
 __all__ = ["by_step", "in_time", "order_by_key", "release"]
 
 Int64 = NDArray[np.int64]
-NEVER = np.iinfo(np.int64).min
 
 
 @njit(cache=True, nogil=True)

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from slackwater.events import NEVER
 from slackwater.reorder.policy import NO_SEQUENCE
-from slackwater.reorder.release import NEVER
 
 __all__ = ["FAR", "NEVER", "NO_SEQUENCE", "fresh_group", "fresh_source"]
 

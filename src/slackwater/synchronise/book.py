@@ -14,13 +14,14 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from slackwater.events import NEVER
+
 __all__ = ["BIT", "CLOCK", "DISABLED", "FAILURES", "FRONTIER", "GONE", "GUEST", "HELD", "JOINED",
            "KEY", "LATEST", "LIVE", "MARK", "NEVER", "NEW", "ROOT", "SEEN", "SINCE", "SOURCE",
            "STATE", "STATES", "TOP", "Book", "arrive", "enlist", "fail", "rebuild", "strike",
            "threshold"]
 
 Int64 = NDArray[np.int64]
-NEVER = np.iinfo(np.int64).min
 
 NEW, LIVE, DISABLED, GUEST = 0, 1, 2, 3
 STATES = ("new", "live", "disabled", "guest")

@@ -159,7 +159,7 @@ class WindowLogic:
             ready, late = self._take_in(batch, usable.time)
             return self._out(batch_of(ready), late, None)
         good, bad = np.flatnonzero(usable.good), np.flatnonzero(~usable.good)
-        refused = outcome(batch.take(pa.array(bad)), usable.reason[bad], usable.time[bad])
+        refused = outcome(batch.take(pa.array(bad)), usable.reason[bad], usable.arrival[bad])
         ready, late = self._take_in(batch.take(pa.array(good)), usable.time[good])
         return self._out(batch_of(ready), late, refused)
 

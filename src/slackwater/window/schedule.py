@@ -13,12 +13,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from slackwater.events import NEVER
+
 __all__ = ["NEVER", "Probes", "by_slide", "by_slide_until", "by_tuple", "by_tuple_of_one",
            "by_tuple_until", "closed_first"]
 
 Int64 = NDArray[np.int64]
 Flags = NDArray[np.bool_]
-NEVER = np.iinfo(np.int64).min
 
 
 class Probes(NamedTuple):

@@ -8,10 +8,9 @@ retention waits for it.
 from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping, Sequence
-from functools import reduce
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
@@ -25,9 +24,8 @@ from pyspark.sql.types import StructType
 from slackwater.errors import ConfigError
 from slackwater.gateway.places import Place, Slot, reader_name
 from slackwater.gateway.read import LogReader, Span
-from slackwater.pipeline.columns import ARRIVAL, RAW, ddl
 from slackwater.pipeline.connectors import GatewaySource
-from slackwater.spark.packing import quoted
+from slackwater.spark.sources.json_values import from_json_text
 
 __all__ = ["GatewayLog", "read"]
 
@@ -59,16 +57,7 @@ def read(session: SparkSession, config: GatewaySource) -> DataFrame:
               .option("reader", reader_name(config.reader or "default")))
     if config.max_rows is not None:
         reader = reader.option("maxRows", config.max_rows)
-    event = F.from_json(F.col("event"), f"{ddl(config.columns)}, `{RAW}` string",
-                        {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": RAW})
-    df = reader.load().select(F.col("arrival").alias(ARRIVAL), "event", event.alias("read"))
-    bad = F.col(f"read.{quoted(RAW)}").isNotNull()
-    fields = [F.col(f"read.{quoted(c)}") for c in config.columns]
-    # an event with none of the columns would else leave no trace of what it said
-    lost = reduce(Column.__and__, [field.isNull() for field in fields], F.lit(True))
-    return df.select(*(F.when(~bad, field).alias(c)
-                       for c, field in zip(config.columns, fields, strict=True)),
-                     ARRIVAL, F.when(bad | lost, F.col("event")).alias(RAW))
+    return from_json_text(reader.load(), F.col("event"), F.col("arrival"), config.columns)
 
 
 class GatewayLog(DataSource):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -22,7 +23,8 @@ def from_json_text(df: DataFrame, text: Column, arrival: Column,
 
     A value that is not a JSON object, or has a field that is not of its column's type, gives null
     columns and its text in ``_raw``: half a row would pass for a whole one.  So do several objects
-    on lines of their own, of which Spark would take the first and drop the others.
+    on lines of their own, of which Spark would take the first and drop the others; and an object
+    with none of the columns keeps its text, or it would leave no trace of what it said.
     """
     schema = f"{ddl(columns)}, {quoted(RAW)} string"
     value = F.from_json(text, schema, {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": RAW})
@@ -30,5 +32,7 @@ def from_json_text(df: DataFrame, text: Column, arrival: Column,
     parsed = df.select(value.alias(_VALUE), text.alias(_TEXT), arrival.alias(ARRIVAL))
     several = (F.instr(F.col(_TEXT), "\n") > 0) & F.col(_TEXT).rlike(_SEVERAL)
     bad = F.col(_VALUE).isNull() | F.col(f"{_VALUE}.{quoted(RAW)}").isNotNull() | several
-    good = [F.when(~bad, F.col(f"{_VALUE}.{quoted(name)}")).alias(name) for name in columns]
-    return parsed.select(*good, F.col(ARRIVAL), F.when(bad, F.col(_TEXT)).alias(RAW))
+    fields = [F.col(f"{_VALUE}.{quoted(name)}") for name in columns]
+    empty = reduce(Column.__and__, [field.isNull() for field in fields])
+    good = [F.when(~bad, field).alias(name) for field, name in zip(fields, columns, strict=True)]
+    return parsed.select(*good, F.col(ARRIVAL), F.when(bad | empty, F.col(_TEXT)).alias(RAW))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from functools import reduce
-from pathlib import Path
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -12,6 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
 from slackwater.errors import ConfigError
+from slackwater.pipeline.avro_schema import avro_fields, avro_schema
 from slackwater.pipeline.columns import ARRIVAL, RAW
 from slackwater.pipeline.connectors import KafkaSource
 from slackwater.spark.kafka_classes import needs_classes
@@ -49,8 +48,8 @@ def read(session: SparkSession, config: KafkaSource) -> DataFrame:
 
 
 def _from_avro(records: DataFrame, schema: str) -> DataFrame:
-    text = _schema_text(schema)
-    names = [field["name"] for field in json.loads(text)["fields"]]
+    text = avro_schema(schema)
+    names = avro_fields(text)
     with needs_classes("kafka", avro=True):
         value = from_avro(F.col("value"), text, {"mode": "PERMISSIVE"})
     try:
@@ -67,24 +66,3 @@ def _from_avro(records: DataFrame, schema: str) -> DataFrame:
     return parsed.select(*(field.alias(name) for field, name in zip(fields, names, strict=True)),
                          F.col("timestamp").alias(ARRIVAL),
                          F.when(bad, F.base64("value")).alias(RAW))
-
-
-def _schema_text(schema: str) -> str:
-    """The schema itself, given as text or as the path of a file."""
-    text = schema
-    if not schema.lstrip().startswith("{"):
-        try:
-            text = Path(schema).read_text(encoding="utf-8")
-        except OSError as error:
-            raise ConfigError("the file with the Avro schema cannot be read", step="kafka",
-                              got=f"{schema} ({error.strerror})") from None
-    try:
-        record = json.loads(text)
-        kind, fields = record["type"], record["fields"]
-    except (ValueError, KeyError, TypeError):
-        kind, fields = None, None
-    if kind != "record" or not fields:
-        raise ConfigError("the Avro schema is not one of a record with fields", step="kafka",
-                          expected='{"type": "record", "name": …, "fields": […]}',
-                          got=text[:80])
-    return text
