@@ -6,12 +6,17 @@ TO NEXT ROW.  Times are such that no two rows of a stream share one and no match
 as the window, since WITHIN includes its end here and excludes it there.  Both have a clock that is
 the greatest time so far, and wait `SLACK` seconds.
 
-Start-up is left out: of ours, the first micro-batch; of PyFlink's, by the difference of two sizes.
+Start-up is left out: of ours, a first micro-batch of `FIRST` rows; of PyFlink's, the time of a job
+over so many.  The `ROWS` that count come as one micro-batch, as they do when they are there.
 PyFlink needs packages that contradict ours, so it has an environment of its own in .cache/flink.
+
+And how the cost grows on Spark, for the shapes of streams that matchers fear: micro-batches of the
+same size, the later ones against the earlier ones.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -30,7 +35,7 @@ from slackwater.events import Roles
 from slackwater.query.event_query import event_query
 from slackwater.spark import local_session, match, ready
 
-ROWS, BATCH, KEYS = 1_000_000, 250_000, 1000
+ROWS, FIRST, KEYS = 1_000_000, 250_000, 1000
 SLACK, WITHIN, GAP = 2, 60, 7  # seconds, seconds, milliseconds between two rows
 START = 1_700_000_000_000
 FLINK = "apache-flink==2.3.0"
@@ -73,7 +78,7 @@ def truth(table: pa.Table) -> Found:
     kernel = event_query(PATTERN, Roles("ts", type="kind"), select="skip_till_next")
     logic = kernel.start()
     ordered = table.sort_by("n").combine_chunks()
-    outs = [logic.push(batch).ready for batch in ordered.to_batches(max_chunksize=BATCH)]
+    outs = [logic.push(batch).ready for batch in ordered.to_batches(max_chunksize=FIRST)]
     found = pa.Table.from_batches([*outs, logic.finish().ready])
     return counted(found.select(["id", "a", "b", "c"]))
 
@@ -90,24 +95,34 @@ def read(folder: Path) -> Found:
     return counted(pa.concat_tables(parts))
 
 
-def on_spark(spark: SparkSession, table: pa.Table, folder: Path) -> tuple[float, Found]:
-    """Seconds for the last `ROWS` rows, and all matches."""
-    (folder / "in").mkdir(parents=True)
-    pieces = [table.slice(at, BATCH) for at in range(0, table.num_rows, BATCH)]
-    for i, piece in enumerate([*pieces, end_of(table.num_rows)]):
-        write(piece, folder / "in" / f"{i:04}.csv")
-    df = (spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
-          .option("latestFirst", "false").csv(str(folder / "in")))
-    out = match(df, PATTERN, time="ts", type="kind", arrival="arrival", slack=f"{SLACK}s",
-                select="skip_till_next", quiet=None)
-    query = (ready(out).select("id", "a", "b", "c").writeStream.format("csv")
-             .option("path", str(folder / "out"))
-             .option("checkpointLocation", str(folder / "checkpoint"))
+def micro_batches(pieces: list[pa.Table], folder: Path) -> Path:
+    """A CSV file each, in their order."""
+    folder.mkdir(parents=True)
+    for i, piece in enumerate(pieces):
+        write(piece, folder / f"{i:04}.csv")
+        os.utime(folder / f"{i:04}.csv", (1_700_000_000 + i,) * 2)  # Spark takes the oldest first
+    return folder
+
+
+def matched(spark: SparkSession, files: Path, out: Path, text: str) -> list[float]:
+    """Seconds of each micro-batch."""
+    df = (spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).csv(str(files)))
+    found = match(df, text, time="ts", type="kind", arrival="arrival", slack=f"{SLACK}s",
+                  select="skip_till_next", quiet=None)
+    query = (ready(found).select("id", "a", "b", "c").writeStream.format("csv")
+             .option("path", str(out)).option("checkpointLocation", str(out) + ".checkpoint")
              .trigger(availableNow=True).start())
     query.awaitTermination()
-    progress = [p for p in query.recentProgress if p["numInputRows"]]
-    steady = progress[len(pieces) - ROWS // BATCH:len(pieces)]
-    return sum(p["durationMs"]["triggerExecution"] for p in steady) / 1000, read(folder / "out")
+    return [p["durationMs"]["triggerExecution"] / 1000 for p in query.recentProgress
+            if p["numInputRows"]]
+
+
+def on_spark(spark: SparkSession, table: pa.Table, folder: Path) -> tuple[float, Found]:
+    """Seconds for the last `ROWS` rows, and all matches."""
+    files = micro_batches([table.slice(0, FIRST), table.slice(FIRST), end_of(table.num_rows)],
+                          folder / "in")
+    seconds = matched(spark, files, folder / "out", PATTERN)
+    return seconds[1], read(folder / "out")
 
 
 def flink() -> Path:
@@ -132,15 +147,51 @@ def on_flink(table: pa.Table, folder: Path) -> tuple[float, Found]:
     return float(done.stdout.split()[-1]), read(folder / "out")
 
 
+def shaped(rows: int, *, keys: int = KEYS, hot: float = 0.0, gap_us: int = 1000 * GAP) -> pa.Table:
+    """Rows of 20 kinds, three in ten up to the slack late; `hot`: the share of the first key."""
+    chance = np.random.default_rng(6)
+    time = START * 1000 + np.arange(rows) * gap_us
+    late = np.where(chance.random(rows) < 0.3, chance.integers(0, 1_000_000 * SLACK, rows), 0)
+    order = np.argsort(time + late, kind="stable")
+    key = np.where(chance.random(rows) < hot, 0, chance.integers(0, keys, rows))
+    kinds = pa.array([chr(ord("A") + i) for i in range(20)])
+    return pa.table({
+        "id": key, "kind": kinds.take(pa.array(chance.integers(0, 20, rows))),
+        "n": np.arange(rows), "ts": pa.array(time[order]).cast(pa.timestamp("us")),
+        "arrival": pa.array(np.maximum.accumulate(time[order])).cast(pa.timestamp("us"))})
+
+
+def growth(spark: SparkSession, folder: Path, batches: int = 8, size: int = 100_000
+           ) -> list[Result]:
+    """The second half of the micro-batches against the first: state may grow, cost must not."""
+    minute = 60_000_000 // (batches * size)
+    shapes = {"1000 keys": ({}, "1 minute"),
+              "a hot key (half of all rows)": ({"hot": 0.5}, "1 minute"),
+              "100 000 keys": ({"keys": 100_000}, "1 hour"),
+              "a window of a day, a minute of data": ({"gap_us": minute, "keys": 20_000}, "1 day")}
+    results = []
+    for number, (name, (shape, within)) in enumerate(shapes.items()):
+        table = shaped(batches * size, **shape)  # type: ignore[arg-type]
+        files = micro_batches([table.slice(i * size, size) for i in range(batches)],
+                              folder / f"{number}" / "in")
+        text = PATTERN.replace(f"{WITHIN} seconds", within)
+        seconds = matched(spark, files, folder / f"{number}" / "out", text)[1:]
+        half = len(seconds) // 2
+        early, late = (float(np.median(part)) for part in (seconds[:half], seconds[half:]))
+        results.append(Result(f"growth on Spark: {name}", late, "the earlier micro-batches", early,
+                              detail="/".join(f"{s:.1f}" for s in seconds)))
+    return results
+
+
 def run() -> list[Result]:
-    """Ordered rows, then rows that come up to twice the slack late."""
+    """Ordered rows, then rows that come up to twice the slack late; then growth."""
     folder = Path(tempfile.mkdtemp())
     try:
-        begun, _ = on_flink(rows_of(BATCH), folder / "begun")
+        begun, _ = on_flink(rows_of(FIRST), folder / "begun")
         spark = local_session("slackwater-bench")
         results = []
         for name, delay in (("ordered", 0), ("up to 2 × slack late", 2 * SLACK)):
-            table = rows_of(BATCH + ROWS, delay=delay)
+            table = rows_of(FIRST + ROWS, delay=delay)
             theirs_s, theirs = on_flink(table, folder / f"late{delay}" / "flink")
             ours_s, ours = on_spark(spark, table, folder / f"late{delay}" / "ours")
             right = truth(table)
@@ -153,7 +204,7 @@ def run() -> list[Result]:
                 f"{right.total():,} matches; lost {(right - ours).total():,} here, "
                 f"{(right - theirs).total():,} there; "
                 f"false {(ours - right).total():,}, {(theirs - right).total():,}"))
-        return results
+        return [*results, *growth(spark, folder / "growth")]
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         if (active := SparkSession.getActiveSession()) is not None:

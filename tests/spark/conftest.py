@@ -16,6 +16,8 @@ def spark(tmp_path_factory):
         extra = {"spark.jars": ",".join(str(jar) for jar in spark_kafka())}
     except NotHad:
         extra = {}
+    # a few rows through many plans: compiling each plan takes longer than running it
+    extra["spark.sql.codegen.wholeStage"] = "false"
     session = local_session("slackwater-tests", cores=2, extra=extra,
                             log=tmp_path_factory.mktemp("spark") / "jvm.log")
     yield session

@@ -2,7 +2,6 @@
 
     python tests/spark/kill_driver.py --kills 10
 
-`tests/spark/test_kill.py` runs it with one kill.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """One of the kills that tests/kill/run_kills.py does by the dozen.
 
-Others in the default run: a driver (test_kill, test_pipeline_on_spark), a gateway under load
+Others in the default run: a driver (test_command_killed), a gateway under load
 (tests/gateway), servers that restart (test_nats, test_postgres_sink).
 """
 

@@ -3,27 +3,32 @@
 A job a case would take minutes, so the cases share jobs: those with the same query are rows of one
 DataFrame, told apart by a key column, and the results of many queries are one union.
 
-Batch runs all queries.  Each query of a stream is an operator with a state store of its own, in
-every micro-batch, so the stream runs those that `on_stream` chooses by rule.
+On a stream each `match` is an operator with a state store of its own, in every micro-batch.  So
+the stream runs all queries in one operator (`many`), and by `match` those whose way of telling is
+written down.
 """
 
 from __future__ import annotations
 
 import json
 import random
-from collections import Counter
 from functools import reduce
 from itertools import accumulate
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark import cloudpickle
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+import many
+from slackwater.events import Roles
 from slackwater.pattern import EMIT
-from slackwater.query.event_query import event_pattern
+from slackwater.query.event_query import event_query
 from slackwater.spark import match
+from slackwater.spark.carried import Carried, Input
+from slackwater.spark.runner import carry
 from spark_feed import write_parts
 from test_reorder_on_spark import drain, stream
 from tests.pattern import harness
@@ -31,6 +36,7 @@ from tests.pattern.test_pattern_transcripts import START, chain_of, events_of, l
 
 CASES = [param.values[0] for param in load()]
 SCHEMA = pa.schema([("query", pa.int32()), ("case", pa.string()), *harness.SCHEMA])
+cloudpickle.register_pickle_by_value(many)  # the workers do not have the tests
 PARTS = 3  # a stream's micro-batches before the one that brings its end
 DAY = 86_400
 
@@ -41,30 +47,12 @@ def query_of(case: dict[str, Any]) -> tuple[Any, ...]:
 
 
 QUERIES = sorted({query_of(case) for case in CASES}, key=repr)
+ALL = list(range(len(QUERIES)))
 
 
-def shape_of(case: dict[str, Any]) -> tuple[Any, ...]:
-    """What decides which way a case takes through the matcher, its state and its clocks."""
-    pattern = event_pattern(case["query"])
-    last = len(pattern.components)
-    negated = {"leading" if n.gap == 0 else "trailing" if n.gap == last else "middle"
-               for n in pattern.negations}
-    return (case.get("select"), case.get("numbered"), bool(pattern.partition), frozenset(negated),
-            any(c.kleene for c in pattern.components))
-
-
-def on_stream(emit: str) -> list[int]:
-    """The queries whose way of telling is written down; under "final", of each shape one more.
-
-    That one is the query with the most cases, of several the first.
-    """
+def told_queries() -> list[int]:
+    """The queries whose way of telling is written down."""
     chosen = {query_of(case) for case in CASES if "told" in case}
-    if emit == "final":
-        shapes: dict[Any, Counter[Any]] = {}
-        for case in CASES:
-            if "told" not in case:
-                shapes.setdefault(shape_of(case), Counter())[query_of(case)] += 1
-        chosen |= {count.most_common(1)[0][0] for count in shapes.values()}
     return [number for number, query in enumerate(QUERIES) if query in chosen]
 
 
@@ -122,7 +110,7 @@ def by_case(df: DataFrame) -> dict[str, list[dict[str, Any]]]:
     found: dict[str, list[dict[str, Any]]] = {}
     for row in df.collect():
         told = {"status": row["_status"], "op": row["op"], "id": row["match_id"],
-                "returned": json.loads(row["returned"])}
+                "returned": json.loads(row["returned"] or "{}")}
         if row["_status"] == "ready":
             told["events"] = json.loads(row["events"])
             some = next(iter(told["events"].values()))
@@ -197,19 +185,30 @@ def small(spark):
         spark.conf.set(name, value)
 
 
-@pytest.mark.parametrize("emit", EMIT)
-def test_batch(small, tmp_path, emit):
+def every(emit: str) -> Carried:
+    """All queries in one operator."""
+    kernels = tuple(
+        event_query(text, Roles("time", "arrival", sequence=sequence, type="type", key=("case",),
+                                unit="s"), slack=slack, emit=emit, select=select)
+        for text, select, slack, sequence in QUERIES)
+    return Carried(many.Many(kernels), (Input("arrival", "s", ("case",)),), None, "match")
+
+
+def test_batch(small, tmp_path):
     # one file: equal arrivals go by input position, and Spark reads several files in any order
     write_parts([pa.concat_tables(parts(closed=False))], tmp_path / "in")
     df = small.read.parquet(str(tmp_path / "in"))
-    queries = list(range(len(QUERIES)))
-    check(by_case(matches(df, emit, queries)), emit, queries, ends=True)
+    check(by_case(matches(df, "final", ALL)), "final", ALL, ends=True)
+    eager = carry(df, every("eager")).withColumn("row", F.to_json("_row"))
+    check(by_case(eager), "eager", ALL, ends=True)
 
 
 @pytest.mark.parametrize("emit", EMIT)
 def test_streaming(small, tmp_path, emit):
     write_parts(parts(closed=True), tmp_path / "in")
     df = stream(small, tmp_path / "in", maxFilesPerTrigger=1)
-    queries = on_stream(emit)
-    out = drain(matches(df, emit, queries), f"transcripts_{emit}", small, tmp_path)
-    check(by_case(out), emit, queries, ends=False)
+    some = told_queries()
+    out = drain(matches(df, emit, some), f"transcripts_{emit}", small, tmp_path)
+    check(by_case(out), emit, some, ends=False)
+    rest = carry(df, every(emit), shards=2).withColumn("row", F.to_json("_row"))
+    check(by_case(drain(rest, f"all_{emit}", small, tmp_path)), emit, ALL, ends=False)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
+from pyspark import cloudpickle
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
@@ -20,10 +23,20 @@ __all__ = ["ShardProcessor"]
 
 
 class ShardProcessor(StatefulProcessor):
-    """For transformWithState: groups are shards, rows are blobs and ticks."""
+    """For transformWithState: groups are shards, rows are blobs and ticks.
+
+    Before a query starts, Spark asks the processor in a process of its own which state it keeps.
+    The kernel takes no part in the answer, so it travels packed: unpacking it there would import
+    all that it is made of, for every operator of every query.
+    """
 
     def __init__(self, what: Carried, shards: int) -> None:
-        self._what, self._shards = what, shards
+        self._packed, self._shards = cloudpickle.dumps(what), shards
+
+    @cached_property
+    def _what(self) -> Carried:
+        what: Carried = pickle.loads(self._packed)
+        return what
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state."""
