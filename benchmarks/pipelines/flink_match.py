@@ -1,8 +1,8 @@
 """PyFlink's side of the pattern benchmark; runs in an environment of its own, not in ours.
 
-``python flink_match.py FILE OUT DELAY WITHIN``: A-B-C by key over a CSV file, into files of the
-folder OUT; delay of the watermark and window in seconds.  Prints the seconds from the job's
-submission to its end.
+``python flink_match.py SOURCE ROWS OUT DELAY WITHIN``: A-B-C by key over the first ROWS rows that
+the SQL of the file SOURCE makes of the numbers 0, 1, 2…, into files of the folder OUT; delay of the
+watermark and window in seconds.  Prints the seconds from the job's submission to its end.
 """
 
 from __future__ import annotations
@@ -13,18 +13,19 @@ from pathlib import Path
 
 from pyflink.table import EnvironmentSettings, TableEnvironment
 
-SOURCE = """
-CREATE TABLE events (id BIGINT, kind STRING, n BIGINT, ts TIMESTAMP(3),
-  arrival TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '{delay}' SECOND)
-WITH ('connector' = 'filesystem', 'path' = '{file}', 'format' = 'csv')
+NUMBERS = """
+CREATE TABLE numbers (n BIGINT, {columns},
+  WATERMARK FOR happened AS happened - INTERVAL '{delay}' SECOND)
+WITH ('connector' = 'datagen', 'rows-per-second' = '1000000000', 'fields.n.kind' = 'sequence',
+      'fields.n.start' = '0', 'fields.n.end' = '{last}')
 """
 SINK = """
 CREATE TABLE found (id BIGINT, a BIGINT, b BIGINT, c BIGINT)
 WITH ('connector' = 'filesystem', 'path' = '{out}', 'format' = 'csv')
 """
 MATCH = """
-INSERT INTO found SELECT id, a, b, c FROM events MATCH_RECOGNIZE (
-  PARTITION BY id ORDER BY ts
+INSERT INTO found SELECT id, a, b, c FROM numbers MATCH_RECOGNIZE (
+  PARTITION BY id ORDER BY happened
   MEASURES A.n AS a, B.n AS b, C.n AS c
   ONE ROW PER MATCH
   AFTER MATCH SKIP TO NEXT ROW
@@ -34,11 +35,12 @@ INSERT INTO found SELECT id, a, b, c FROM events MATCH_RECOGNIZE (
 """
 
 
-def main(file: str, out: str, delay: str, within: str) -> None:
+def main(source: str, rows: str, out: str, delay: str, within: str) -> None:
     """Run one job and wait for its end."""
     table = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
     table.get_config().set("parallelism.default", "2")
-    table.execute_sql(SOURCE.format(file=file, delay=delay))
+    table.execute_sql(NUMBERS.format(columns=Path(source).read_text(), delay=delay,
+                                     last=int(rows) - 1))
     table.execute_sql(SINK.format(out=Path(out).as_uri()))
     begin = time.perf_counter()
     table.execute_sql(MATCH.format(within=within)).wait()

@@ -1,14 +1,16 @@
-"""A-B-C by key on Spark against PyFlink's MATCH_RECOGNIZE, on the same rows, file to file.
+"""A-B-C by key on Spark against PyFlink's MATCH_RECOGNIZE, on the same rows.
+
+Both make the rows of the numbers 0, 1, 2… by the same arithmetic in SQL, from a source of numbers
+that each of them has built in: what is compared is matching, not the parsing of files.  The matches
+go to CSV files on both sides.
 
 The two agree in this: our ``skip_till_next`` takes, from every A, the next B and then the next C;
 so does ``PATTERN (A X*? B Y*? C)`` with X any row but a B, Y any row but a C, and AFTER MATCH SKIP
-TO NEXT ROW.  Times are such that no two rows of a stream share one and no match is exactly as long
-as the window, since WITHIN includes its end here and excludes it there.  Both have a clock that is
-the greatest time so far, and wait `SLACK` seconds.
+TO NEXT ROW.  Both have a clock that is the greatest time so far, and wait `SLACK` seconds.
 
-Start-up is left out: of ours, a first micro-batch of `FIRST` rows; of PyFlink's, the time of a job
-over so many.  The `ROWS` that count come as one micro-batch, as they do when they are there.
-PyFlink needs packages that contradict ours, so it has an environment of its own in .cache/flink.
+Start-up is left out: of ours, the first micro-batch of a million rows; of PyFlink's, the time of a
+job over so many.  The next millions count.  Matches are compared over the first million.  PyFlink
+needs packages that contradict ours, so it has an environment of its own in .cache/flink.
 
 And how the cost grows on Spark, for the shapes of streams that matchers fear: micro-batches of the
 same size, the later ones against the earlier ones.
@@ -16,69 +18,74 @@ same size, the later ones against the earlier ones.
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import venv
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as compute
 import pyarrow.csv as pc
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks.result import Result
 from slackwater.events import Roles
 from slackwater.query.event_query import event_query
+from slackwater.reorder import KSlack
 from slackwater.spark import local_session, match, ready
 
-ROWS, FIRST, KEYS = 1_000_000, 250_000, 1000
+ROWS, MORE, KEYS = 1_000_000, 3, 1000
 SLACK, WITHIN, GAP = 2, 60, 7  # seconds, seconds, milliseconds between two rows
 START = 1_700_000_000_000
 FLINK = "apache-flink==2.3.0"
 CACHE = Path(__file__).parents[2] / ".cache" / "flink"
 PATTERN = f"""EVENT SEQ(A a, B b, C c) WHERE [id] WITHIN {WITHIN} seconds
               RETURN a.id AS id, a.n AS a, b.n AS b, c.n AS c"""
-SCHEMA = "id BIGINT, kind STRING, n BIGINT, ts TIMESTAMP, arrival TIMESTAMP"
-STAMP = pa.timestamp("ms")
+
+# three rounds of a congruential generator: a key, a kind, and how late the row is
+H = "MOD((n + 1) * 2654435761, 4294967296)"
+K = f"MOD({H} * 1103515245 + 12345, 2147483648)"
+D = f"MOD({K} * 1103515245 + 12345, 2147483648)"
+COLUMNS = {
+    "id": f"MOD({H} /* 65536, {KEYS})",
+    "kind": f"SUBSTRING('ABCD', CAST(MOD({K} /* 65536, 4) AS INT) + 1, 1)",
+    "ts": f"{START} + n * {GAP} - CASE WHEN MOD({D} /* 65536, 10) < 3 "
+          f"THEN MOD({D} /* 64, 1000 * {{delay}} + 1) ELSE 0 END",
+    "arrival": f"{START} + n * {GAP}",
+}
 
 Found = Counter[tuple[int, int, int, int]]
 
 
-def rows_of(rows: int, *, delay: int = 0) -> pa.Table:
-    """Rows as they arrive; three in ten come up to `delay` seconds late."""
-    chance = np.random.default_rng(5)
+def columns(division: str, delay: int) -> dict[str, str]:
+    """The rows' columns in SQL: the number is the arrival; three in ten are up to `delay` s old."""
+    return {name: text.format(delay=delay).replace("/*", division)
+            for name, text in COLUMNS.items()}
+
+
+def rows_of(rows: int, delay: int) -> pa.Table:
+    """The same rows in-process, in the order of their times."""
     n = np.arange(rows)
-    late = np.where(chance.random(rows) < 0.3, chance.integers(0, 1000 * delay + 1, rows), 0)
-    order = np.argsort(n * GAP + late, kind="stable")
-    kinds = pa.array(list("ABCD")).take(pa.array(chance.integers(0, 4, rows)))
-    time = (START + n * GAP)[order]
-    return pa.table({
-        "id": chance.integers(0, KEYS, rows)[order], "kind": kinds.take(pa.array(order)),
-        "n": n[order], "ts": pa.array(time).cast(STAMP),
-        "arrival": pa.array(np.maximum.accumulate(time)).cast(STAMP)})
-
-
-def end_of(rows: int) -> pa.Table:
-    """A row for each key an hour later: a stream does not end, its last matches wait for it."""
-    time = pa.array(np.full(KEYS, START + rows * GAP + 3_600_000)).cast(STAMP)
-    return pa.table({"id": np.arange(KEYS), "kind": ["D"] * KEYS, "n": np.full(KEYS, -1),
-                     "ts": time, "arrival": time})
-
-
-def write(table: pa.Table, file: Path) -> None:
-    pc.write_csv(table, file, pc.WriteOptions(include_header=False, quoting_style="none"))
+    h = (n + 1) * 2654435761 % 4294967296
+    k = (h * 1103515245 + 12345) % 2147483648
+    d = (k * 1103515245 + 12345) % 2147483648
+    late = np.where(d // 65536 % 10 < 3, d // 64 % (1000 * delay + 1), 0)
+    table = pa.table({"id": h // 65536 % KEYS, "n": n, "ts": START + n * GAP - late,
+                      "kind": pa.array(list("ABCD")).take(pa.array(k // 65536 % 4))})
+    return table.sort_by([("ts", "ascending"), ("n", "ascending")]).combine_chunks()
 
 
 def truth(table: pa.Table) -> Found:
-    """The matches of the rows in order, in-process."""
-    kernel = event_query(PATTERN, Roles("ts", type="kind"), select="skip_till_next")
+    """The matches of rows in order, in-process."""
+    kernel = event_query(PATTERN, Roles("ts", type="kind", unit="ms"), select="skip_till_next")
     logic = kernel.start()
-    ordered = table.sort_by("n").combine_chunks()
-    outs = [logic.push(batch).ready for batch in ordered.to_batches(max_chunksize=FIRST)]
+    outs = [logic.push(batch).ready for batch in table.to_batches(max_chunksize=250_000)]
     found = pa.Table.from_batches([*outs, logic.finish().ready])
     return counted(found.select(["id", "a", "b", "c"]))
 
@@ -88,41 +95,43 @@ def counted(table: pa.Table) -> Found:
 
 
 def read(folder: Path) -> Found:
-    """The matches in a folder of CSV files."""
+    """The matches in a folder of CSV files, those of the first `ROWS` rows."""
     names = pc.ReadOptions(column_names=["id", "a", "b", "c"])
-    parts = [pc.read_csv(file, names) for file in sorted(folder.glob("part-*"))
-             if file.stat().st_size]
-    return counted(pa.concat_tables(parts))
+    table = pa.concat_tables(pc.read_csv(file, names) for file in sorted(folder.glob("part-*"))
+                             if file.stat().st_size)
+    last = compute.max_element_wise(table["a"], table["b"], table["c"])
+    return counted(table.filter(compute.less(last, ROWS)))
 
 
-def micro_batches(pieces: list[pa.Table], folder: Path) -> Path:
-    """A CSV file each, in their order."""
-    folder.mkdir(parents=True)
-    for i, piece in enumerate(pieces):
-        write(piece, folder / f"{i:04}.csv")
-        os.utime(folder / f"{i:04}.csv", (1_700_000_000 + i,) * 2)  # Spark takes the oldest first
-    return folder
-
-
-def matched(spark: SparkSession, files: Path, out: Path, text: str) -> list[float]:
-    """Seconds of each micro-batch."""
-    df = (spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).csv(str(files)))
-    found = match(df, text, time="ts", type="kind", arrival="arrival", slack=f"{SLACK}s",
-                  select="skip_till_next", quiet=None)
+def matched(df: DataFrame, out: Path, text: str, batches: int,
+            slack: Any = f"{SLACK}s") -> list[float]:
+    """Seconds of each of so many micro-batches."""
+    found = match(df, text, time="ts", type="kind", arrival="arrival", unit="ms",
+                  slack=slack, select="skip_till_next", quiet=None)
     query = (ready(found).select("id", "a", "b", "c").writeStream.format("csv")
              .option("path", str(out)).option("checkpointLocation", str(out) + ".checkpoint")
-             .trigger(availableNow=True).start())
-    query.awaitTermination()
-    return [p["durationMs"]["triggerExecution"] / 1000 for p in query.recentProgress
-            if p["numInputRows"]]
+             .start())
+    while query.isActive and (query.lastProgress or {"batchId": -1})["batchId"] < batches - 1:
+        time.sleep(0.05)
+    query.stop()
+    if query.exception() is not None:
+        raise RuntimeError(str(query.exception()))
+    return [p["durationMs"]["triggerExecution"] / 1000 for p in query.recentProgress[:batches]]
 
 
-def on_spark(spark: SparkSession, table: pa.Table, folder: Path) -> tuple[float, Found]:
-    """Seconds for the last `ROWS` rows, and all matches."""
-    files = micro_batches([table.slice(0, FIRST), table.slice(FIRST), end_of(table.num_rows)],
-                          folder / "in")
-    seconds = matched(spark, files, folder / "out", PATTERN)
-    return seconds[1], read(folder / "out")
+def made(spark: SparkSession, rows: int, made_of: dict[str, str]) -> DataFrame:
+    """A stream of rows made of numbers, so many a micro-batch."""
+    numbers = (spark.readStream.format("rate-micro-batch").option("rowsPerBatch", rows)
+               .option("numPartitions", 2).load().selectExpr("value AS n"))
+    return numbers.selectExpr("n", *(f"{text} AS {name}" for name, text in made_of.items()))
+
+
+def on_spark(spark: SparkSession, delay: int, out: Path,
+             slack: Any = f"{SLACK}s") -> tuple[float, Found]:
+    """Seconds for a million rows, and the matches of the first."""
+    df = made(spark, ROWS, columns("div", delay))
+    seconds = matched(df, out, PATTERN, MORE + 2, slack)
+    return sum(seconds[1:MORE + 1]) / MORE, read(out)
 
 
 def flink() -> Path:
@@ -134,48 +143,45 @@ def flink() -> Path:
     return python
 
 
-def on_flink(table: pa.Table, folder: Path) -> tuple[float, Found]:
-    """Seconds from submission to end, and all matches."""
+def on_flink(delay: int, folder: Path) -> tuple[float, Found]:
+    """Seconds for a million rows, and the matches of the first."""
     folder.mkdir(parents=True)
-    write(table, folder / "in.csv")
+    source = folder / "columns.sql"
+    made_of = columns("/", delay)
+    source.write_text(f"id AS {made_of['id']}, kind AS {made_of['kind']}, "
+                      f"happened AS TO_TIMESTAMP_LTZ({made_of['ts']}, 3)")
     script = Path(__file__).with_name("flink_match.py")
-    done = subprocess.run([flink(), script, folder / "in.csv", folder / "out", str(SLACK),
-                           str(WITHIN)], capture_output=True, text=True, check=False)
-    if done.returncode:
-        sys.stderr.write(done.stderr[-4000:])
-        done.check_returncode()
-    return float(done.stdout.split()[-1]), read(folder / "out")
-
-
-def shaped(rows: int, *, keys: int = KEYS, hot: float = 0.0, gap_us: int = 1000 * GAP) -> pa.Table:
-    """Rows of 20 kinds, three in ten up to the slack late; `hot`: the share of the first key."""
-    chance = np.random.default_rng(6)
-    time = START * 1000 + np.arange(rows) * gap_us
-    late = np.where(chance.random(rows) < 0.3, chance.integers(0, 1_000_000 * SLACK, rows), 0)
-    order = np.argsort(time + late, kind="stable")
-    key = np.where(chance.random(rows) < hot, 0, chance.integers(0, keys, rows))
-    kinds = pa.array([chr(ord("A") + i) for i in range(20)])
-    return pa.table({
-        "id": key, "kind": kinds.take(pa.array(chance.integers(0, 20, rows))),
-        "n": np.arange(rows), "ts": pa.array(time[order]).cast(pa.timestamp("us")),
-        "arrival": pa.array(np.maximum.accumulate(time[order])).cast(pa.timestamp("us"))})
+    seconds = []
+    for rows in (ROWS, (1 + MORE) * ROWS):
+        done = subprocess.run([flink(), script, source, str(rows), folder / f"out{rows}",
+                               str(SLACK), str(WITHIN)], capture_output=True, text=True,
+                              check=False)
+        if done.returncode:
+            sys.stderr.write(done.stderr[-4000:])
+            done.check_returncode()
+        seconds.append(float(done.stdout.split()[-1]))
+    return (seconds[1] - seconds[0]) / MORE, read(folder / f"out{ROWS}")
 
 
 def growth(spark: SparkSession, folder: Path, batches: int = 8, size: int = 100_000
            ) -> list[Result]:
     """The second half of the micro-batches against the first: state may grow, cost must not."""
-    minute = 60_000_000 // (batches * size)
+    plain = columns("div", SLACK)
+    kinds = f"SUBSTRING('ABCDEFGHIJKLMNOPQRST', CAST(MOD({K} div 65536, 20) AS INT) + 1, 1)"
+    hot = f"CASE WHEN MOD({D} div 65536, 2) = 0 THEN 0 ELSE {plain['id']} END"
+    many = f"MOD({H} div 256, 100000)"
+    dense = plain["ts"].replace(f"n * {GAP}", f"n * 60000 div {batches * size}")
     shapes = {"1000 keys": ({}, "1 minute"),
-              "a hot key (half of all rows)": ({"hot": 0.5}, "1 minute"),
-              "100 000 keys": ({"keys": 100_000}, "1 hour"),
-              "a window of a day, a minute of data": ({"gap_us": minute, "keys": 20_000}, "1 day")}
+              "a hot key (half of all rows)": ({"id": hot}, "1 minute"),
+              "100 000 keys": ({"id": many}, "1 hour"),
+              "a window of a day, a minute of data": (
+                  {"ts": dense, "id": f"MOD({H} div 256, 20000)",
+                   "arrival": f"{START} + n * 60000 div {batches * size}"}, "1 day")}
     results = []
-    for number, (name, (shape, within)) in enumerate(shapes.items()):
-        table = shaped(batches * size, **shape)  # type: ignore[arg-type]
-        files = micro_batches([table.slice(i * size, size) for i in range(batches)],
-                              folder / f"{number}" / "in")
+    for number, (name, (other, within)) in enumerate(shapes.items()):
+        df = made(spark, size, {**plain, "kind": kinds, **other})
         text = PATTERN.replace(f"{WITHIN} seconds", within)
-        seconds = matched(spark, files, folder / f"{number}" / "out", text)[1:]
+        seconds = matched(df, folder / str(number), text, batches)[1:]
         half = len(seconds) // 2
         early, late = (float(np.median(part)) for part in (seconds[:half], seconds[half:]))
         results.append(Result(f"growth on Spark: {name}", late, "the earlier micro-batches", early,
@@ -186,26 +192,29 @@ def growth(spark: SparkSession, folder: Path, batches: int = 8, size: int = 100_
 def run() -> list[Result]:
     """Ordered rows, then rows that come up to twice the slack late; then growth."""
     folder = Path(tempfile.mkdtemp())
+    spark = None
     try:
-        begun, _ = on_flink(rows_of(FIRST), folder / "begun")
-        spark = local_session("slackwater-bench")
         results = []
-        for name, delay in (("ordered", 0), ("up to 2 × slack late", 2 * SLACK)):
-            table = rows_of(FIRST + ROWS, delay=delay)
-            theirs_s, theirs = on_flink(table, folder / f"late{delay}" / "flink")
-            ours_s, ours = on_spark(spark, table, folder / f"late{delay}" / "ours")
-            right = truth(table)
+        late = 2 * SLACK
+        peer = {delay: on_flink(delay, folder / f"flink{delay}") for delay in (0, late)}
+        spark = local_session("slackwater-bench")
+        for number, (name, delay, slack) in enumerate((
+                ("ordered", 0, f"{SLACK}s"), ("up to 2 × slack late", late, f"{SLACK}s"),
+                ("as late, slack learned by KSlack", late, KSlack()))):
+            theirs_s, theirs = peer[delay]
+            ours_s, ours = on_spark(spark, delay, folder / f"ours{number}", slack)
+            right = truth(rows_of(ROWS, delay))
             if not delay and not ours == theirs == right:
                 raise AssertionError(f"different matches: {len(ours)} here, {len(theirs)} there, "
                                      f"{len(right)} in truth")
             results.append(Result(
-                f"A-B-C by key on Spark, 1 M rows, {name}", ours_s, "PyFlink MATCH_RECOGNIZE",
-                theirs_s - begun, None if delay else 0.2,
+                f"A-B-C by key on Spark, a million rows, {name}", ours_s,
+                "PyFlink MATCH_RECOGNIZE", theirs_s, None if delay else 0.2,
                 f"{right.total():,} matches; lost {(right - ours).total():,} here, "
                 f"{(right - theirs).total():,} there; "
                 f"false {(ours - right).total():,}, {(theirs - right).total():,}"))
         return [*results, *growth(spark, folder / "growth")]
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        if (active := SparkSession.getActiveSession()) is not None:
-            active.stop()
+        if spark is not None:
+            spark.stop()
