@@ -1,7 +1,7 @@
-"""One of the kills that tests/kill/run_kills.py does by the dozen.
+"""Two of the kills that tests/kill/run_kills.py does by the dozen.
 
-Others in the default run: a driver (test_command_killed), a gateway under load
-(tests/gateway), servers that restart (test_nats, test_postgres_sink).
+Others in the default run: a gateway under load (tests/gateway), servers that restart (test_nats,
+test_postgres_sink).
 """
 
 from __future__ import annotations
@@ -32,5 +32,5 @@ def played(spark, tmp_path):
     return run
 
 
-def test_the_gateway(played):
-    assert played("gateway", "server").endswith("equal")
+def test_the_gateway_and_the_driver(played):
+    assert played("gateway", "server", "driver").endswith("equal")
