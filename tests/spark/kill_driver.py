@@ -1,7 +1,6 @@
 """Kill a streaming job's driver (SIGKILL) at random moments, resume it, compare with the kernel.
 
     python tests/spark/kill_driver.py --kills 10
-
 """
 
 from __future__ import annotations

@@ -70,10 +70,10 @@ def new_scratch(m: int, negations: int, longest: int) -> Scratch:
                    some(m + negations), *(some(nodes) for _ in range(8)))
 
 
-def fresh_found(m: int) -> Found:
-    """Nothing found yet."""
-    return Found(np.empty(64 * m, np.int64), np.empty(64 * m, np.int64), np.empty(64, np.int64),
-                 np.empty(64, np.int8), np.zeros(6, np.int64))
+def fresh_found(m: int, room: int = 64) -> Found:
+    """Nothing found yet; `room` for so many matches of single events, before it has to grow."""
+    return Found(np.empty(room * m, np.int64), np.empty(room * m, np.int64),
+                 np.empty(room, np.int64), np.empty(room, np.int8), np.zeros(6, np.int64))
 
 
 @inner

@@ -27,7 +27,7 @@ from slackwater.pattern.match import Match
 from slackwater.pattern.pattern import Bound
 from slackwater.pattern.program import assemble
 from slackwater.pattern.schedule import schedule
-from slackwater.pattern.straight import is_straight, room_for, run_straight
+from slackwater.pattern.straight import is_straight, run_straight
 from slackwater.reorder.release import order_by_key
 from slackwater.state import KeyTable
 from slackwater.state.hold import Rows
@@ -166,7 +166,7 @@ class Runner:
         s = new_scratch(plan.m, len(plan.gap), live.longest())
         if self._straight:
             found = self._matches(run_straight(starts, part, plan, self._programs, live.events(),
-                                               st, s, room_for(len(starts), plan.m)))
+                                               st, s, fresh_found(plan.m, len(starts) + 1)))
         else:
             found = self._matches(run_starts(starts, part, plan, self._programs, live.events(), st,
                                              s, fresh_found(plan.m), self._strict))

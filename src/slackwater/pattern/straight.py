@@ -17,7 +17,7 @@ from slackwater.pattern.program import Programs
 from slackwater.pattern.schedule import Plan
 from slackwater.pattern.stacks import Events, Stacks, search_upto
 
-__all__ = ["is_straight", "room_for", "run_straight"]
+__all__ = ["is_straight", "run_straight"]
 
 Int64 = NDArray[np.int64]
 
@@ -25,13 +25,6 @@ Int64 = NDArray[np.int64]
 def is_straight(plan: Plan) -> bool:
     """Whether `run_straight` can find a plan's matches."""
     return not plan.kleene.any() and not len(plan.gap) and not len(plan.at_condition)
-
-
-def room_for(starts: int, m: int) -> Found:
-    """Room for one match a first event."""
-    n = starts + 1
-    return Found(np.empty(n * m, np.int64), np.empty(n * m, np.int64), np.empty(n, np.int64),
-                 np.empty(n, np.int8), np.zeros(6, np.int64))
 
 
 @njit(cache=True)
@@ -44,35 +37,32 @@ def run_straight(starts: Int64, part: Int64, plan: Plan, prog: Programs, ev: Eve
     out, counts, trigger, op, fill = found
     for first in starts:
         to, match = fill[ROWS], fill[MATCHES]
-        if to + m > len(out) or match == len(trigger):  # ties have had more than their share
-            found = follow(first, part[first] * stacks, np.bool_(False), plan, prog, ev, st, s,
-                           found, first)
-            if fill[ERROR]:
-                return found
-            out, counts, trigger, op, fill = found
-            continue
         here, stack, latest = first, part[first] * stacks, time[first] + window
-        out[to] = first
-        length = 1
-        while length < m:
+        length = 0
+        # matches that branched may have taken the room of others
+        branches = to + m > len(out) or match == len(trigger)
+        while not branches:
+            out[to + length] = here
+            length += 1
+            if length == m:
+                break
             sid = stack + length
             at = search_upto(time, seq, rows, begin[sid], base[sid], size[sid], here)
             if at >= size[sid]:
                 break
             here = rows[begin[sid] + at]
-            if time[here] > latest or tied[here]:
+            if time[here] > latest:
                 break
-            out[to + length] = here
-            length += 1
-        if length == m:
+            branches = tied[here]
+        if branches:
+            found = follow(first, stack, np.bool_(False), plan, prog, ev, st, s, found, first)
+            out, counts, trigger, op, fill = found
+            if fill[ERROR]:
+                return found
+        elif length == m:
             for c in range(m):
                 counts[match * m + c] = 1
             trigger[match], op[match] = first, 1
             fill[ROWS] += m
             fill[MATCHES] += 1
-        elif tied[here] and here != first and time[here] <= latest:
-            found = follow(first, stack, np.bool_(False), plan, prog, ev, st, s, found, first)
-            if fill[ERROR]:
-                return found
-            out, counts, trigger, op, fill = found
     return found
