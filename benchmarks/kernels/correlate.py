@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.result import Result, best_of
+from slackwater.core.events import Roles
 from slackwater.correlate import correlate_tables
-from slackwater.events import Roles
 
 EPOCH = 1_700_000_000_000_000
 ROLES = Roles(time_min="lo", time_max="hi", unit="us")

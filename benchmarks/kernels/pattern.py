@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.result import Result, best_of
-from slackwater.events import Roles
-from slackwater.kernel import Out
+from slackwater.core.events import Roles
+from slackwater.core.kernel import Out
 from slackwater.pattern import Match
 from slackwater.query.event_query import event_query
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import resource
 
 from benchmarks.result import Result, best_of
+from slackwater.core.events import Roles
 from slackwater.evaluate.sync_paper import Streams
-from slackwater.events import Roles
 from slackwater.synchronise import (
     FrontierSync,
     MergedTreeSync,

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.result import Result, best_of
-from slackwater.events import Roles
+from slackwater.core.events import Roles
 from slackwater.reorder import Reorder, Static
 from slackwater.window import Aggregate, Window, Windowed
 

@@ -35,7 +35,7 @@ import pyarrow.csv as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks.result import Result
-from slackwater.events import Roles
+from slackwater.core.events import Roles
 from slackwater.query.event_query import event_query
 from slackwater.reorder import KSlack
 from slackwater.spark import local_session, match, ready

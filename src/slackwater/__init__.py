@@ -19,9 +19,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from slackwater.errors import SlackwaterError
-    from slackwater.events import Roles
-    from slackwater.kernel import Kernel, Out
+    from slackwater.core.errors import SlackwaterError
+    from slackwater.core.events import Roles
+    from slackwater.core.kernel import Kernel, Out
     from slackwater.reorder import Reorder
 
 __version__ = "0.1.0"
@@ -29,10 +29,10 @@ __version__ = "0.1.0"
 __all__ = ["Kernel", "Out", "Reorder", "Roles", "SlackwaterError"]
 
 _HOME = {
-    "SlackwaterError": "errors",
-    "Roles": "events",
-    "Kernel": "kernel",
-    "Out": "kernel",
+    "SlackwaterError": "core.errors",
+    "Roles": "core.events",
+    "Kernel": "core.kernel",
+    "Out": "core.kernel",
     "Reorder": "reorder",
 }
 

@@ -11,8 +11,8 @@ import pytest
 
 from slackwater import Roles
 from slackwater.checks import sample_events, yield_checks
+from slackwater.core.kernel import MemoryStore
 from slackwater.correlate import Correlate
-from slackwater.kernel import MemoryStore
 from slackwater.pattern import Match
 from slackwater.query.event_query import event_pattern
 

@@ -5,7 +5,7 @@ import datetime as dt
 import pyarrow as pa
 import pytest
 
-from slackwater.events import Roles
+from slackwater.core.events import Roles
 from slackwater.query.event_query import event_query
 from slackwater.reorder import Reorder
 from slackwater.synchronise import FrontierSync

@@ -9,7 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from slackwater.cli.correlate import command
-from slackwater.errors import SlackwaterError
+from slackwater.core.errors import SlackwaterError
 
 APP = typer.Typer()
 APP.command()(command)

@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slackwater import Roles
+from slackwater.core.errors import ConfigError, SnapshotError
+from slackwater.core.kernel import MemoryStore
 from slackwater.correlate import (
     ALGORITHMS,
     Correlate,
@@ -20,8 +22,6 @@ from slackwater.correlate import (
     Uniform,
     bucketed,
 )
-from slackwater.errors import ConfigError, SnapshotError
-from slackwater.kernel import MemoryStore
 from tests.correlate.oracle_pairs import oracle
 
 DELAY = 400

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slackwater import Roles
+from slackwater.core.errors import ConfigError, UnknownColumn
 from slackwater.correlate import (
     ALGORITHMS,
     Histogram,
@@ -20,7 +21,6 @@ from slackwater.correlate import (
     correlate_tables,
     find_pairs,
 )
-from slackwater.errors import ConfigError, UnknownColumn
 from tests.correlate.oracle_pairs import intervals, oracle
 
 SHAPES = st.sampled_from([Uniform(), Uniform(), Normal(), Triangular(0.2), Point(0.3),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from slackwater.core.errors import ConfigError, DataError, UnknownColumn
 from slackwater.correlate import from_clock_error, from_ntp, from_sampling
-from slackwater.errors import ConfigError, DataError, UnknownColumn
 
 ROWS = pa.table({"time": [1000, 2000, None], "err": [5.0, None, 1.0], "off": [30, -40, 1]})
 

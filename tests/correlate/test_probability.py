@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from slackwater.core.errors import ConfigError
 from slackwater.correlate import (
     Histogram,
     Normal,
@@ -19,7 +20,6 @@ from slackwater.correlate import (
     difference_cdf,
     probability,
 )
-from slackwater.errors import ConfigError
 
 YEAR = 365 * 86_400 * 10**6
 EPOCH = 1_700_000_000_000_000

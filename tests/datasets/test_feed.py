@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from slackwater.core.errors import ConfigError
 from slackwater.datasets import (
     Bursty,
     Changing,
@@ -33,7 +34,6 @@ from slackwater.datasets import (
 from slackwater.datasets.delays import DELAYS
 from slackwater.datasets.law import law_named
 from slackwater.datasets.rates import RATES
-from slackwater.errors import ConfigError
 
 CALM = Feed(sources=4, duration="60s", rate=Regular("100ms"), delay=Constant("50ms"), seed=3)
 

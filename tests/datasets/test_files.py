@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from slackwater.core.errors import ConfigError, DataError, SlackwaterError, UnknownColumn
+from slackwater.core.events import Roles
 from slackwater.datasets import Feed, generate, read_dataset, write_table
 from slackwater.datasets.dataset import in_arrival_order
-from slackwater.errors import ConfigError, DataError, SlackwaterError, UnknownColumn
 from slackwater.evaluate import reorder_table
 from slackwater.evaluate.run import usable_events
-from slackwater.events import Roles
 from slackwater.reorder import Reorder
 
 S = 1_700_000_000

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from slackwater.core.errors import ConfigError
 from slackwater.datasets import SIMULATED, Summary, simulated
 from slackwater.datasets.published import PUBLISHED
-from slackwater.errors import ConfigError
 
 
 def measured(name: str, seed: int) -> Summary:

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from slackwater.core.events import Roles
 from slackwater.datasets import Dataset
 from slackwater.evaluate import evaluate
 from slackwater.evaluate.disorder import min_buffer, out_of_order, sequence_breaks
-from slackwater.events import Roles
 
 EVENTS = st.lists(st.tuples(st.integers(0, 12), st.integers(-3, 9), st.integers(0, 2)),
                   max_size=40)

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from slackwater.core.errors import ConfigError
+from slackwater.core.events import Roles
 from slackwater.datasets import Dataset, Feed, Uniform, generate, read_dataset, simulated
-from slackwater.errors import ConfigError
 from slackwater.evaluate import evaluate, profile, recommended_policies, reorder_table, sweep
 from slackwater.evaluate.run import run, usable_events
-from slackwater.events import Roles
 from slackwater.reorder import Reorder
 
 KNOWN = [  # recording, policy, not compensated, mean buffer (ms): an independent reading

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from slackwater.core.errors import ConfigError, DataError
 from slackwater.datasets import simulated
 from slackwater.datasets.recordings import FOLDER
-from slackwater.errors import ConfigError, DataError
 from slackwater.evaluate import evaluate
 from slackwater.evaluate.pictures import save
 from slackwater.evaluate.profile_picture import profile_picture

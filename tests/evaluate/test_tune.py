@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from slackwater.core.errors import ConfigError, DataError
 from slackwater.datasets import Dataset, Feed, Jittered, Stalls, generate
-from slackwater.errors import ConfigError, DataError
 from slackwater.evaluate.run import usable_events
 from slackwater.evaluate.tune import grid, trade_off_picture, tune
 from slackwater.reorder import POLICIES, Tide, as_policy

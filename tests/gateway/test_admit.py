@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slackwater.errors import ConfigError
+from slackwater.core.errors import ConfigError
 from slackwater.gateway.admit import BadBody, Rules, admit, split_array
 from slackwater.gateway.config import GatewayConfig, MqttConfig, host_and_port
 from slackwater.gateway.mqtt import _with_field

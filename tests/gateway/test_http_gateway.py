@@ -16,7 +16,7 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
-from slackwater.errors import ConfigError
+from slackwater.core.errors import ConfigError
 from slackwater.gateway import LogReader
 from slackwater.gateway.places import commit
 from tests.gateway.running import COMMAND, Running

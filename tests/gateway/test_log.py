@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slackwater.errors import ConfigError, DataError
+from slackwater.core.errors import ConfigError, DataError
 from slackwater.gateway import Backlogged, Limits, Log, LogFailed, LogReader, Place
 from slackwater.gateway.places import Slot, commit, committed, readers
 from slackwater.gateway.segments import segments

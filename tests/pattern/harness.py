@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from slackwater.kernel import MemoryStore
+from slackwater.core.kernel import MemoryStore
 from slackwater.pattern import Match
 
 SCHEMA = pa.schema([("time", pa.int64()), ("arrival", pa.int64()), ("type", pa.string()),

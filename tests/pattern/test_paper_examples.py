@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from slackwater.events import Roles
+from slackwater.core.events import Roles
 from slackwater.query.event_query import event_query
 
 ROLES = Roles("time", type="type", unit="s")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from slackwater.checks import sample_events, yield_checks
-from slackwater.events import Roles
+from slackwater.core.events import Roles
 from slackwater.pattern import EMIT, SELECT
 from slackwater.query.event_query import event_query
 

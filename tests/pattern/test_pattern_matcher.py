@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from slackwater.errors import ConfigError, DataError, SnapshotError
-from slackwater.events import Roles
-from slackwater.kernel import MemoryStore
+from slackwater.core.errors import ConfigError, DataError, SnapshotError
+from slackwater.core.events import Roles
+from slackwater.core.kernel import MemoryStore
 from slackwater.query.event_query import event_query
 
 ROLES = Roles("time", type="type", unit="s")

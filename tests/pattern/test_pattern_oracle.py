@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from slackwater.events import Roles
+from slackwater.core.events import Roles
 from slackwater.query.event_query import event_query
 from tests.pattern import harness, oracle
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from slackwater.events import Roles
+from slackwater.core.events import Roles
 from slackwater.pattern import EMIT
 from slackwater.query.event_query import event_query
 from tests.pattern import harness

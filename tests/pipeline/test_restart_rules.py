@@ -10,13 +10,13 @@ import pyarrow as pa
 import pytest
 
 from slackwater import Reorder, Roles
+from slackwater.core.errors import SnapshotError
+from slackwater.core.state import bundle, unbundle
 from slackwater.correlate import Correlate
-from slackwater.errors import SnapshotError
 from slackwater.pipeline import Pipeline, parse
 from slackwater.pipeline.fingerprint import FORMAT, branch_plan, changes, read_plan
 from slackwater.query import SelectQuery
 from slackwater.query.event_query import event_query
-from slackwater.state import bundle, unbundle
 from slackwater.synchronise import FrontierSync
 
 HEAD = struct.Struct("<4sHII")  # how a snapshot begins: magic, format, checksum, length of its head

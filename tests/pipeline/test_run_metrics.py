@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.errors import ConfigError
+from slackwater.core.errors import ConfigError
 from slackwater.pipeline import Pipeline, parse
 from slackwater.pipeline.exposition import METRICS, prometheus_text
 from slackwater.pipeline.metrics import Numbers, loss_bound

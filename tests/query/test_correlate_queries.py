@@ -11,8 +11,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from slackwater.core.events import Roles
 from slackwater.correlate import Correlate, correlate_tables
-from slackwater.events import Roles
 from slackwater.query import (
     QueryError,
     correlate_query,

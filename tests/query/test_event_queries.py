@@ -7,7 +7,7 @@ import pickle
 import pyarrow as pa
 import pytest
 
-from slackwater.events import Roles
+from slackwater.core.events import Roles
 from slackwater.query.errors import QueryError
 from slackwater.query.event_query import EventPattern, event_query
 from slackwater.query.explain import explain_event

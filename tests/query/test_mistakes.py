@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 import yaml
 
-from slackwater.events import Roles
+from slackwater.core.events import Roles
 from slackwater.query import QueryError, make_query, query_kind
 
 SCHEMA = pa.schema([("time", pa.timestamp("us", "UTC")), ("value", pa.float64()),

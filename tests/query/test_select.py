@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
-from slackwater.errors import ConfigError
-from slackwater.events import Roles
+from slackwater.core.errors import ConfigError
+from slackwater.core.events import Roles
 from slackwater.query import SelectQuery, quality
 
 ROWS = pa.record_batch({

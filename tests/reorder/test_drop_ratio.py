@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from slackwater.errors import ConfigError
-from slackwater.events import Roles
+from slackwater.core.errors import ConfigError
+from slackwater.core.events import Roles
 from slackwater.reorder import DropRatio, MaxDelay, Reorder, as_policy
-from slackwater.reorder.paper_buffer import buffer_size
+from slackwater.reorder.policies.drop_ratio_paper import buffer_size
 
 START, RATE = 1_700_000_000_000_000, 10_000
 ROLES = Roles("time", "arrival", unit="us")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from oracle import Oracle
 
 from slackwater import Reorder, Roles
-from slackwater.kernel import MemoryStore
+from slackwater.core.kernel import MemoryStore
 from slackwater.reorder import POLICIES
 
 START = 1_700_000_000_000_000

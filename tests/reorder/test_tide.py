@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slackwater import Reorder, Roles
-from slackwater.errors import ConfigError, DataError, SnapshotError
-from slackwater.kernel import MemoryStore
+from slackwater.core.errors import ConfigError, DataError, SnapshotError
+from slackwater.core.kernel import MemoryStore
 from slackwater.reorder import Tide, as_policy
 from slackwater.reorder.policy import Arrivals
-from slackwater.reorder.tide_state import DEBT, PROMISE, TIMEOUT
+from slackwater.reorder.tide.state import DEBT, PROMISE, TIMEOUT
 
 KEYED = Roles("time", "arrival", source="source", sequence="sequence", key=("key",), unit="us")
 QUICK = Tide(loss=0.1, timeout="200ms", max_timeout="1s", warmup="50ms")

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.reorder.tide_source import foretold, frontier, learn_gap, move_on
-from slackwater.reorder.tide_state import COUNT, EXPECTED, FRONTIER, GAP_TIME, NEVER, fresh_source
+from slackwater.reorder.tide.source import foretold, frontier, learn_gap, move_on
+from slackwater.reorder.tide.state import COUNT, EXPECTED, FRONTIER, GAP_TIME, NEVER, fresh_source
 
 
 def source():

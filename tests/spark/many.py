@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from slackwater.kernel import MemoryStore, Out, Store
-from slackwater.outcome import outcome_schema
+from slackwater.core.kernel import MemoryStore, Out, Store
+from slackwater.core.outcome import outcome_schema
+from slackwater.core.state.buffer import batch_of
 from slackwater.pattern import Match
-from slackwater.state.hold import batch_of
 
 TOLD = pa.schema([(name, pa.string()) for name in ("match_id", "op", "events", "returned")])
 

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from slackwater.core.errors import UnknownColumn
 from slackwater.correlate import correlate_tables
-from slackwater.errors import UnknownColumn
 from slackwater.spark import correlate, ready
 from spark_feed import START, write_files
 from test_reorder_on_spark import drain, stream

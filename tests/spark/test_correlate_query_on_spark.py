@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from slackwater.errors import ConfigError
+from slackwater.core.errors import ConfigError
 from slackwater.query import QueryError, run_correlate_query
 from slackwater.spark import query, ready
 from spark_feed import write_files

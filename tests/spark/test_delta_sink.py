@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from slackwater.errors import DataError
+from slackwater.core.errors import DataError
 from slackwater.pipeline.connectors import DeltaSink
 from slackwater.spark.sinks import open_sink
 

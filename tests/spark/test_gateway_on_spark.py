@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from slackwater.errors import ConfigError
+from slackwater.core.errors import ConfigError
 from slackwater.gateway import Limits, Log, LogReader
 from slackwater.gateway.places import readers
 from slackwater.pipeline.connectors import GatewaySource

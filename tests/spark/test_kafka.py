@@ -8,7 +8,7 @@ import json
 import pytest
 from parts.drain import drain
 
-from slackwater.errors import ConfigError, UnknownColumn
+from slackwater.core.errors import ConfigError, UnknownColumn
 from slackwater.pipeline.connectors import KafkaSink, KafkaSource
 from slackwater.spark.kafka_classes import needs_classes
 from slackwater.spark.sinks import open_sink

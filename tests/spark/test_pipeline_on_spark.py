@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from slackwater import Reorder, Roles
-from slackwater.errors import ConfigError, SnapshotError
+from slackwater.core.errors import ConfigError, SnapshotError
 from slackwater.pipeline import load
 from slackwater.query import SelectQuery
 from slackwater.spark.pipeline import RunError, run_pipeline

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from slackwater.errors import DataError, UnknownColumn
+from slackwater.core.errors import DataError, UnknownColumn
 from slackwater.pipeline.connectors import PostgresSink
 from slackwater.spark.sinks import open_sink
 

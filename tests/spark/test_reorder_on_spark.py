@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from slackwater import Reorder, Roles
-from slackwater.errors import ConfigError, UnknownColumn
+from slackwater.core.errors import ConfigError, UnknownColumn
 from slackwater.spark import late, quarantined, ready, reorder
 from spark_feed import expected, fates, feed, write_files
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from slackwater import Roles
-from slackwater.errors import UnknownColumn
+from slackwater.core.errors import UnknownColumn
 from slackwater.spark import synchronise
 from slackwater.synchronise import FrontierSync
 from spark_feed import expected, fates, feed, write_files

@@ -23,7 +23,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 import many
-from slackwater.events import Roles
+from slackwater.core.events import Roles
 from slackwater.pattern import EMIT
 from slackwater.query.event_query import event_query
 from slackwater.spark import match

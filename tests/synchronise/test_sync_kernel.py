@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slackwater.checks import sample_events, yield_checks
-from slackwater.errors import ConfigError, SnapshotError
+from slackwater.core.errors import ConfigError, SnapshotError
+from slackwater.core.events import Roles
+from slackwater.core.kernel import Kernel, Logic, MemoryStore
 from slackwater.evaluate.sync_paper import EXPERIMENTS, Streams
-from slackwater.events import Roles
-from slackwater.kernel import Kernel, Logic, MemoryStore
 from slackwater.synchronise import FrontierSync, MergedTreeSync, RedBlackSync, SyncModule, TreeSync
 from tests.synchronise.test_sync_rule import BASE, METHODS, ROLES, batch_of, replay, scripts
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slackwater.events import Roles
+from slackwater.core.events import Roles
 from slackwater.synchronise import (
     FrontierSync,
     IndexedListSync,

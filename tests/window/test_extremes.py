@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.events import Roles
+from slackwater.core.events import Roles
 from slackwater.reorder import Reorder, Static
 from slackwater.reorder.radix import order_of
 from slackwater.window import Aggregate, Window, Windowed, windowed

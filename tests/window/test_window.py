@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from window_oracle import aggregate, by_window, per_row
 
-from slackwater.errors import ConfigError, SnapshotError
-from slackwater.events import Roles
-from slackwater.kernel import MemoryStore
+from slackwater.core.errors import ConfigError, SnapshotError
+from slackwater.core.events import Roles
+from slackwater.core.kernel import MemoryStore
 from slackwater.reorder import Reorder, Static
 from slackwater.window import Aggregate, Window, Windowed
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from slackwater.checks import sample_events, yield_checks
-from slackwater.events import Roles
+from slackwater.core.events import Roles
 from slackwater.query import SelectQuery
 from slackwater.reorder import Reorder
 from slackwater.window import Aggregate, Window, Windowed

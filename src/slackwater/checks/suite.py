@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slackwater.kernel import Kernel, MemoryStore, Out
+from slackwater.core.kernel import Kernel, MemoryStore, Out
 
 __all__ = ["yield_checks"]
 

@@ -28,7 +28,7 @@ from slackwater.cli import (
     run,
     tune,
 )
-from slackwater.errors import SlackwaterError
+from slackwater.core.errors import SlackwaterError
 
 __all__ = ["app", "main"]
 

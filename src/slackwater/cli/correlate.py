@@ -14,11 +14,11 @@ import typer
 
 from slackwater.cli import options
 from slackwater.cli.show import print_table
+from slackwater.core.errors import UnknownColumn
 from slackwater.correlate import ALGORITHMS, Correlate, correlate_tables
 from slackwater.correlate.rows import read_intervals
 from slackwater.datasets import Dataset, read_dataset
 from slackwater.datasets.files import file_format, write_table
-from slackwater.errors import UnknownColumn
 
 __all__ = ["command"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 
 from slackwater.cli.options import EngineName
-from slackwater.errors import ConfigError
+from slackwater.core.errors import ConfigError
 from slackwater.evaluate.run import Engine, reorder_table
 
 __all__ = ["engine_named"]

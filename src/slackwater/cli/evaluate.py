@@ -10,12 +10,12 @@ import typer
 from slackwater.cli import options
 from slackwater.cli.engines import engine_named
 from slackwater.cli.show import number, print_json, print_table, progress
-from slackwater.errors import ConfigError
+from slackwater.core.errors import ConfigError
 from slackwater.evaluate import Metrics, evaluate
 from slackwater.evaluate.run import Events, usable_events
 from slackwater.evaluate.table import PAPER, label
 from slackwater.reorder import Policy, Tide, as_policy
-from slackwater.reorder.named import split_policies
+from slackwater.reorder.policies.named import split_policies
 
 __all__ = ["command"]
 

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from slackwater.durations import micros
-from slackwater.errors import ConfigError
+from slackwater.core.durations import micros
+from slackwater.core.errors import ConfigError
 
 __all__ = ["command"]
 

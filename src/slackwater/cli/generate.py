@@ -9,12 +9,12 @@ import typer
 
 from slackwater.cli import options
 from slackwater.cli.show import print_json, print_table
+from slackwater.core.errors import ConfigError, did_you_mean
 from slackwater.datasets import SIMULATED, Feed, Stalls, generate, simulated
 from slackwater.datasets.delays import DELAYS
 from slackwater.datasets.files import file_format, write_table
 from slackwater.datasets.law import law_named
 from slackwater.datasets.rates import RATES
-from slackwater.errors import ConfigError, did_you_mean
 from slackwater.evaluate import profile
 
 __all__ = ["command"]

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
+from slackwater.core.events import Roles
 from slackwater.datasets import SIMULATED, Dataset, read_dataset, simulated
-from slackwater.events import Roles
 
 __all__ = ["Arrival", "By", "EngineName", "Engines", "Files", "FutureSkew", "Json", "MaxDelay",
            "Picture", "Sequence", "Source", "Time", "Unit", "load"]

@@ -14,9 +14,9 @@ import typer
 
 from slackwater.cli import options
 from slackwater.cli.show import print_table
+from slackwater.core.errors import ConfigError
+from slackwater.core.kernel import Kernel
 from slackwater.datasets import Dataset
-from slackwater.errors import ConfigError
-from slackwater.kernel import Kernel
 from slackwater.query import make_query, quality, query_kind
 from slackwater.query.event_query import event_pattern
 from slackwater.query.explain import explain_event

@@ -12,9 +12,9 @@ import typer
 from slackwater.cli import options
 from slackwater.cli.engines import engine_named
 from slackwater.cli.show import print_json, print_table
+from slackwater.core.events import Roles, event_times
 from slackwater.datasets.files import file_format, write_table
 from slackwater.evaluate.metrics import quantiles
-from slackwater.events import Roles, event_times
 from slackwater.reorder import Reorder
 
 __all__ = ["command"]

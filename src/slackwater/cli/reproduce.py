@@ -10,8 +10,8 @@ import typer
 
 from slackwater.cli import options
 from slackwater.cli.show import print_json, progress
+from slackwater.core.errors import ConfigError, DataError, did_you_mean
 from slackwater.datasets.recordings import FOLDER
-from slackwater.errors import ConfigError, DataError, did_you_mean
 from slackwater.evaluate.reproduce import experiment_names, reproduce
 
 __all__ = ["command"]

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from slackwater.cli.show import print_json, print_table
-from slackwater.errors import ConfigError, SlackwaterError
+from slackwater.core.errors import ConfigError, SlackwaterError
 from slackwater.pipeline import Pipeline, load
 
 __all__ = ["command"]

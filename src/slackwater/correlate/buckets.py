@@ -18,13 +18,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from slackwater.core.durations import Duration, micros
+from slackwater.core.errors import ConfigError, did_you_mean
 from slackwater.correlate.bounds import reach, task
 from slackwater.correlate.kernel import Correlate
 from slackwater.correlate.logic import SIDES
 from slackwater.correlate.predicate import OPEN
 from slackwater.correlate.rows import read_intervals
-from slackwater.durations import Duration, micros
-from slackwater.errors import ConfigError, did_you_mean
 
 __all__ = ["BUCKET", "OWNER", "Copies", "bucketed", "buckets", "widths"]
 
@@ -69,7 +69,7 @@ def buckets(batch: pa.RecordBatch, side: str, config: Correlate, width: Duration
 
     Examples
     --------
-    >>> from slackwater.events import Roles
+    >>> from slackwater.core.events import Roles
     >>> roles = Roles(time_min="time_min", time_max="time_max", unit="ms")
     >>> config = Correlate(within="1s", longest="100ms", roles=roles)
     >>> batch = pa.record_batch({"time_min": [9_950], "time_max": [10_000]})

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from slackwater.errors import ConfigError, did_you_mean
+from slackwater.core.errors import ConfigError, did_you_mean
 
 __all__ = ["UNIFORMLY", "Distribution", "Histogram", "Normal", "Point", "Shape", "Triangular",
            "Uniform", "as_distribution", "as_pair"]

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from slackwater.durations import Duration, micros
-from slackwater.errors import ConfigError, DataError, UnknownColumn
-from slackwater.events import event_times
+from slackwater.core.durations import Duration, micros
+from slackwater.core.errors import ConfigError, DataError, UnknownColumn
+from slackwater.core.events import event_times
 
 __all__ = ["from_clock_error", "from_ntp", "from_sampling"]
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from slackwater.core.durations import Duration, micros
+from slackwater.core.errors import ConfigError
+from slackwater.core.events import Roles
+from slackwater.core.kernel import Store
+from slackwater.core.state import unbundle
 from slackwater.correlate.distribution import UNIFORMLY, Distribution, as_pair
 from slackwater.correlate.logic import CorrelateLogic
 from slackwater.correlate.match import check_algorithm
 from slackwater.correlate.predicate import Predicate
 from slackwater.correlate.rows import By
 from slackwater.correlate.tables import INTERVAL, check_confidence
-from slackwater.durations import Duration, micros
-from slackwater.errors import ConfigError
-from slackwater.events import Roles
-from slackwater.kernel import Store
-from slackwater.state import unbundle
 
 __all__ = ["Correlate"]
 

@@ -11,18 +11,18 @@ import pyarrow as pa
 from numba import njit
 from numpy.typing import NDArray
 
+from slackwater.core.durations import format_duration
+from slackwater.core.errors import ConfigError, SnapshotError, did_you_mean
+from slackwater.core.events import NEVER
+from slackwater.core.kernel import MemoryStore, Out, Store
+from slackwater.core.outcome import outcome
+from slackwater.core.state import Hold, KeyTable, Record, Table, bundle
+from slackwater.core.state.buffer import Rows
+from slackwater.core.state.record import decode_schema, encode_schema
 from slackwater.correlate.bounds import reach, task
 from slackwater.correlate.match import COUNTERS, arrange, match
 from slackwater.correlate.predicate import OPEN
 from slackwater.correlate.rows import check_columns, pair_columns, read_intervals, split_by
-from slackwater.durations import format_duration
-from slackwater.errors import ConfigError, SnapshotError, did_you_mean
-from slackwater.events import NEVER
-from slackwater.kernel import MemoryStore, Out, Store
-from slackwater.outcome import outcome
-from slackwater.state import Hold, KeyTable, Record, Table, bundle
-from slackwater.state.hold import Rows
-from slackwater.state.record import decode_schema, encode_schema
 
 if TYPE_CHECKING:
     from slackwater.correlate.kernel import Correlate

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from slackwater.core.errors import ConfigError, did_you_mean
 from slackwater.correlate.bounds import Task, base_bounds
 from slackwater.correlate.lazy import by_regions
 from slackwater.correlate.lookup import by_lookup, in_base_order
@@ -12,7 +13,6 @@ from slackwater.correlate.pairs import Pairs, room
 from slackwater.correlate.predicate import OPEN
 from slackwater.correlate.regions import Targets, regions
 from slackwater.correlate.simple import simple
-from slackwater.errors import ConfigError, did_you_mean
 
 __all__ = ["ALGORITHMS", "COUNTERS", "arrange", "check_algorithm", "match"]
 

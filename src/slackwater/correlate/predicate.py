@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from slackwater.durations import Duration, format_duration, micros
-from slackwater.errors import ConfigError
+from slackwater.core.durations import Duration, format_duration, micros
+from slackwater.core.errors import ConfigError
 
 __all__ = ["OPEN", "Predicate"]
 

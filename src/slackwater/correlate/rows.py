@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from slackwater.durations import format_duration
-from slackwater.errors import UnknownColumn
-from slackwater.events import Roles, event_times
+from slackwater.core.durations import format_duration
+from slackwater.core.errors import UnknownColumn
+from slackwater.core.events import Roles, event_times
 
 __all__ = ["Intervals", "pair_columns", "read_intervals", "split_by"]
 

@@ -11,16 +11,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from slackwater.core.durations import Duration, micros
+from slackwater.core.errors import ConfigError, DataError, UnknownColumn
+from slackwater.core.events import Roles
+from slackwater.core.state import KeyTable
 from slackwater.correlate.bounds import task
 from slackwater.correlate.distribution import UNIFORMLY, Distribution, as_pair
 from slackwater.correlate.match import COUNTERS, arrange, check_algorithm, match
 from slackwater.correlate.pairs import Pairs, relabel
 from slackwater.correlate.predicate import Predicate
 from slackwater.correlate.rows import By, check_columns, pair_columns, read_intervals, split_by
-from slackwater.durations import Duration, micros
-from slackwater.errors import ConfigError, DataError, UnknownColumn
-from slackwater.events import Roles
-from slackwater.state import KeyTable
 
 __all__ = ["INTERVAL", "Found", "check_confidence", "correlate_tables", "find_pairs"]
 

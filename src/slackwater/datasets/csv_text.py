@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.csv
 
-from slackwater.errors import DataError
+from slackwater.core.errors import DataError
 
 __all__ = ["read_csv"]
 

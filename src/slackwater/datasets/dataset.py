@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from slackwater.events import Roles, event_times
+from slackwater.core.events import Roles, event_times
 
 __all__ = ["Dataset", "in_arrival_order"]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from slackwater.core.durations import Duration, micros
+from slackwater.core.errors import ConfigError
 from slackwater.datasets.law import Float64, Law
-from slackwater.durations import Duration, micros
-from slackwater.errors import ConfigError
 
 __all__ = ["DELAYS", "Constant", "Delay", "Lognormal", "Mixed", "Normal", "Pareto", "Ramp", "Sine",
            "Square", "Steps", "Uniform", "Widening"]

@@ -9,14 +9,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from slackwater.core.durations import Duration, micros
+from slackwater.core.errors import ConfigError
+from slackwater.core.events import Roles
 from slackwater.datasets.dataset import Dataset
 from slackwater.datasets.delays import Delay, Lognormal
 from slackwater.datasets.law import Float64
 from slackwater.datasets.rates import Jittered, Rate
 from slackwater.datasets.stalls import Stalls
-from slackwater.durations import Duration, micros
-from slackwater.errors import ConfigError
-from slackwater.events import Roles
 
 __all__ = ["Feed", "generate"]
 

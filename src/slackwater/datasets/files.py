@@ -12,12 +12,12 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
+from slackwater.core.errors import ConfigError, DataError, UnknownColumn, did_you_mean
+from slackwater.core.events import Roles, settle_unit
 from slackwater.datasets import json_lines
 from slackwater.datasets.csv_text import read_csv
 from slackwater.datasets.dataset import Dataset, in_arrival_order
 from slackwater.datasets.recordings import FINISHED, ROLES, is_recording
-from slackwater.errors import ConfigError, DataError, UnknownColumn, did_you_mean
-from slackwater.events import Roles, settle_unit
 
 __all__ = ["file_format", "read_dataset", "write_table"]
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json
 
-from slackwater.errors import DataError
+from slackwater.core.errors import DataError
 
 __all__ = ["read", "write"]
 

@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from slackwater.durations import format_duration, micros
-from slackwater.errors import ConfigError, did_you_mean
-from slackwater.reorder.named import parameters
+from slackwater.core.durations import format_duration, micros
+from slackwater.core.errors import ConfigError, did_you_mean
+from slackwater.reorder.policies.named import parameters
 
 __all__ = ["Float64", "Law", "law_named"]
 

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from slackwater.core.errors import ConfigError, did_you_mean
 from slackwater.datasets.dataset import Dataset
 from slackwater.datasets.delays import Ramp, Sine, Square, Uniform, Widening
 from slackwater.datasets.feed import Feed, generate
 from slackwater.datasets.rates import Changing, Regular
-from slackwater.errors import ConfigError, did_you_mean
 
 __all__ = ["PUBLISHED", "SIMULATED", "Summary", "simulated"]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from slackwater.core.durations import Duration, micros
+from slackwater.core.errors import ConfigError
 from slackwater.datasets.law import Float64, Law
-from slackwater.durations import Duration, micros
-from slackwater.errors import ConfigError
 
 __all__ = ["RATES", "Bursty", "Changing", "Jittered", "Poisson", "Rate", "Regular"]
 

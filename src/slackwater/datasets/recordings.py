@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from slackwater.events import Roles
+from slackwater.core.events import Roles
 
 __all__ = ["FINISHED", "FOLDER", "ROLES", "find_recordings", "is_recording"]
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from slackwater.core.durations import Duration, micros
 from slackwater.datasets.law import Float64, Law
-from slackwater.durations import Duration, micros
 
 __all__ = ["Stalls"]
 

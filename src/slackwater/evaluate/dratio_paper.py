@@ -21,8 +21,8 @@ import numpy as np
 import pyarrow as pa
 from matplotlib.axes import Axes
 
+from slackwater.core.events import Roles
 from slackwater.evaluate.pictures import COLOURS, MARKERS, figure, save
-from slackwater.events import Roles
 from slackwater.reorder import DropRatio, MaxDelay, Policy, Reorder
 
 __all__ = ["EXPERIMENTS", "RATIOS", "SETTLED", "Measured", "cases", "measure", "paper_method",

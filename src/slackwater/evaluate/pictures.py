@@ -10,7 +10,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from slackwater.errors import ConfigError
+from slackwater.core.errors import ConfigError
 
 __all__ = ["COLOURS", "MARKERS", "WIDE", "figure", "save", "save_as", "style_of"]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from slackwater.core.durations import Duration
 from slackwater.datasets import Dataset
-from slackwater.durations import Duration
 from slackwater.evaluate.disorder import min_buffer, out_of_order, sequence_breaks
 from slackwater.evaluate.metrics import quantiles
 from slackwater.evaluate.run import usable_events

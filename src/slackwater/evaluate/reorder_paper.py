@@ -10,9 +10,9 @@ import csv
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from slackwater.core.errors import DataError
 from slackwater.datasets import SIMULATED, Dataset, find_recordings, read_dataset, simulated
 from slackwater.datasets.recordings import FOLDER
-from slackwater.errors import DataError
 from slackwater.evaluate import pictures
 from slackwater.evaluate.metrics import Metrics
 from slackwater.evaluate.run import run, usable_events

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable
 from pathlib import Path
 
-from slackwater.errors import ConfigError, did_you_mean
+from slackwater.core.errors import ConfigError, did_you_mean
 
 __all__ = ["experiment_names", "reproduce"]
 

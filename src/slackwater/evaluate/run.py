@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from slackwater.core.durations import Duration, micros
+from slackwater.core.events import Roles, usable_rows
+from slackwater.core.outcome import outcome_schema
+from slackwater.core.state import KeyTable
 from slackwater.datasets import Dataset
-from slackwater.durations import Duration, micros
 from slackwater.evaluate.tracing import Traced
-from slackwater.events import Roles, usable_rows
-from slackwater.outcome import outcome_schema
 from slackwater.reorder import Policy, Reorder, as_policy
-from slackwater.state import KeyTable
 
 __all__ = ["Engine", "Events", "Run", "reorder_table", "run", "usable_events"]
 

@@ -30,8 +30,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from slackwater.core.events import Roles
 from slackwater.evaluate import pictures
-from slackwater.events import Roles
 from slackwater.pattern import Component, Match
 from slackwater.pattern.live import Live
 from slackwater.pattern.loop import build

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from slackwater.core.errors import ConfigError, did_you_mean
 from slackwater.datasets import Dataset
-from slackwater.errors import ConfigError, did_you_mean
 from slackwater.evaluate.metrics import Metrics, evaluate
 from slackwater.evaluate.run import Events, usable_events
 from slackwater.reorder import Policy, as_policy

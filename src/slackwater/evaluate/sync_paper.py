@@ -38,8 +38,8 @@ import pyarrow as pa
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from slackwater.errors import ConfigError
-from slackwater.events import Roles
+from slackwater.core.errors import ConfigError
+from slackwater.core.events import Roles
 from slackwater.synchronise import (
     FrontierSync,
     IndexedListSync,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slackwater.kernel import Store
+from slackwater.core.kernel import Store
 from slackwater.reorder.policy import Arrivals, Estimator, Policy
 
 __all__ = ["Traced"]
@@ -23,7 +23,7 @@ class Traced(Policy):
     --------
     >>> from slackwater.reorder import Reorder, Static
     >>> import pyarrow as pa
-    >>> from slackwater.events import Roles
+    >>> from slackwater.core.events import Roles
     >>> traced = Traced(Static("1s"))
     >>> kernel = Reorder(traced, Roles("time", "arrival", unit="s"))
     >>> _ = kernel.start().push(pa.record_batch({"time": [10, 11], "arrival": [12, 12]}))

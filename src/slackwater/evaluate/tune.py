@@ -10,9 +10,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
+from slackwater.core.durations import Duration, format_duration, micros
+from slackwater.core.errors import ConfigError, DataError
 from slackwater.datasets import Dataset
-from slackwater.durations import Duration, format_duration, micros
-from slackwater.errors import ConfigError, DataError
 from slackwater.evaluate import pictures
 from slackwater.evaluate.metrics import Metrics, evaluate
 from slackwater.evaluate.run import Events, usable_events
@@ -29,7 +29,7 @@ from slackwater.reorder import (
     Tide,
     WeightedMean,
 )
-from slackwater.reorder.tide import as_share
+from slackwater.reorder.tide.policy import as_share
 
 __all__ = ["Trial", "Tuned", "grid", "trade_off_picture", "tune"]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from slackwater.errors import ConfigError
+from slackwater.core.errors import ConfigError
 from slackwater.gateway.admit import Rules
 from slackwater.gateway.keep import Limits
 

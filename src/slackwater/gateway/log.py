@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from slackwater.errors import ConfigError, DataError, SlackwaterError
+from slackwater.core.errors import ConfigError, DataError, SlackwaterError
 from slackwater.gateway.frames import SEGMENT
 from slackwater.gateway.keep import Keeper, Limits
 from slackwater.gateway.places import Place, commit, read_end, readers

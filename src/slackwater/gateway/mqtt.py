@@ -25,7 +25,7 @@ import orjson
 import paho.mqtt.client as paho
 from paho.mqtt.enums import CallbackAPIVersion
 
-from slackwater.errors import ConfigError
+from slackwater.core.errors import ConfigError
 from slackwater.gateway.admit import BadBody, Rules, admit
 from slackwater.gateway.config import MqttConfig
 from slackwater.gateway.frames import open_frame

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from slackwater.errors import ConfigError, DataError
+from slackwater.core.errors import ConfigError, DataError
 
 __all__ = ["End", "Place", "Slot", "commit", "committed", "folder_synced", "read_end",
            "reader_name", "readers"]

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from slackwater.errors import ConfigError, DataError
+from slackwater.core.errors import ConfigError, DataError
 from slackwater.gateway.frames import SEGMENT, Frame, Records, open_frame, segment_start, walk
 from slackwater.gateway.places import Place, read_end
 from slackwater.gateway.segments import segment_path, segments

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from slackwater.errors import DataError
+from slackwater.core.errors import DataError
 from slackwater.gateway.frames import SEGMENT, Frame, next_sound, open_frame, segment_start, walk
 from slackwater.gateway.places import folder_synced
 

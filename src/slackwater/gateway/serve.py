@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 import uvicorn
 
-from slackwater.errors import ConfigError
+from slackwater.core.errors import ConfigError
 from slackwater.gateway.config import GatewayConfig
 from slackwater.gateway.http import make_app
 from slackwater.gateway.log import Limits, Log

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from slackwater.errors import ConfigError, did_you_mean
+from slackwater.core.errors import ConfigError, did_you_mean
 
 __all__ = ["bytes_of"]
 

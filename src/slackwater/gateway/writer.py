@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from slackwater.errors import SlackwaterError
+from slackwater.core.errors import SlackwaterError
 from slackwater.gateway.frames import SEGMENT, Head, encode, segment_header
 from slackwater.gateway.places import End, Place, folder_synced
 from slackwater.gateway.segments import Segment, segment_path

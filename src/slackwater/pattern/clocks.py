@@ -11,11 +11,11 @@ import pyarrow.compute as pc
 from numba import njit
 from numpy.typing import NDArray
 
-from slackwater.errors import DataError
-from slackwater.events import NEVER, Roles
-from slackwater.kernel import Store
+from slackwater.core.errors import DataError
+from slackwater.core.events import NEVER, Roles
+from slackwater.core.kernel import Store
+from slackwater.core.state import KeyTable, Table
 from slackwater.reorder.policy import NO_SEQUENCE, Arrivals, Policy
-from slackwater.state import KeyTable, Table
 
 __all__ = ["FOREVER", "Clocks", "Passed", "sequence_numbers"]
 

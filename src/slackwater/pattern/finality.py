@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from slackwater.events import NEVER
+from slackwater.core.events import NEVER
 from slackwater.pattern.schedule import Plan
 
 __all__ = ["Matches", "closes", "release_steps"]

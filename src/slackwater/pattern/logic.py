@@ -9,10 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from slackwater.errors import DataError, SnapshotError
-from slackwater.events import NEVER, Roles, usable_rows
-from slackwater.kernel import MemoryStore, Out, Store
-from slackwater.outcome import outcome
+from slackwater.core.errors import DataError, SnapshotError
+from slackwater.core.events import NEVER, Roles, usable_rows
+from slackwater.core.kernel import MemoryStore, Out, Store
+from slackwater.core.outcome import outcome
+from slackwater.core.state import Hold, Record, bundle
+from slackwater.core.state.buffer import Rows
+from slackwater.core.state.record import decode_schema, encode_schema
 from slackwater.pattern.clocks import FOREVER, Clocks, Passed
 from slackwater.pattern.finality import Matches
 from slackwater.pattern.live import Live
@@ -20,9 +23,6 @@ from slackwater.pattern.match import Match
 from slackwater.pattern.pattern import Bound
 from slackwater.pattern.result import ready_batch, ready_schema
 from slackwater.pattern.run import Batch, Runner, less
-from slackwater.state import Hold, Record, bundle
-from slackwater.state.hold import Rows
-from slackwater.state.record import decode_schema, encode_schema
 
 __all__ = ["MatchLogic"]
 

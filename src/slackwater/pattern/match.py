@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from slackwater.durations import Duration, micros
-from slackwater.errors import ConfigError, did_you_mean
-from slackwater.events import Roles
-from slackwater.kernel import Store
+from slackwater.core.durations import Duration, micros
+from slackwater.core.errors import ConfigError, did_you_mean
+from slackwater.core.events import Roles
+from slackwater.core.kernel import Store
+from slackwater.core.state import unbundle
 from slackwater.pattern.pattern import Pattern
-from slackwater.reorder.named import as_policy
+from slackwater.reorder.policies.named import as_policy
+from slackwater.reorder.policies.static import Static
 from slackwater.reorder.policy import Policy
-from slackwater.reorder.static import Static
-from slackwater.state import unbundle
 
 if TYPE_CHECKING:
     from slackwater.pattern.logic import MatchLogic

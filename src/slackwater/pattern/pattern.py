@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from slackwater.events import Roles
+from slackwater.core.events import Roles
 from slackwater.pattern.program import Condition
 from slackwater.pattern.schedule import Component, Negation
 

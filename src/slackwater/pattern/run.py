@@ -8,8 +8,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from slackwater.errors import DataError
-from slackwater.events import NEVER
+from slackwater.core.errors import DataError
+from slackwater.core.events import NEVER
+from slackwater.core.state import KeyTable
+from slackwater.core.state.buffer import Rows
 from slackwater.pattern.clocks import FOREVER, Passed, sequence_numbers
 from slackwater.pattern.construct import (
     BUILT,
@@ -29,8 +31,6 @@ from slackwater.pattern.program import assemble
 from slackwater.pattern.schedule import schedule
 from slackwater.pattern.straight import is_straight, run_straight
 from slackwater.reorder.release import order_by_key
-from slackwater.state import KeyTable
-from slackwater.state.hold import Rows
 
 __all__ = ["Batch", "Runner", "less"]
 

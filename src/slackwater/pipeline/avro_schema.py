@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from slackwater.errors import ConfigError
+from slackwater.core.errors import ConfigError
 
 __all__ = ["avro_fields", "avro_schema"]
 

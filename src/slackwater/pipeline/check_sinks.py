@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from slackwater.errors import did_you_mean
+from slackwater.core.errors import did_you_mean
 from slackwater.pipeline.connectors import FilesSource
 from slackwater.pipeline.mistakes import Mistake, Mistakes, Place
 from slackwater.pipeline.parts import ReadSink, ReadSource, ReadStep

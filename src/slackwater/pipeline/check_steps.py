@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from slackwater.errors import SlackwaterError, UnknownColumn, did_you_mean
+from slackwater.core.errors import SlackwaterError, UnknownColumn, did_you_mean
 from slackwater.pipeline.columns import source_schema
 from slackwater.pipeline.kernels import Made, make_kernel, operator_schema
 from slackwater.pipeline.mistakes import Mistake, Mistakes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from slackwater.errors import did_you_mean
+from slackwater.core.errors import did_you_mean
 from slackwater.pipeline.mistakes import Mistakes, Place
 from slackwater.pipeline.parts import ReadSink, ReadSource, ReadStep
 from slackwater.pipeline.steps import OUTCOMES, StreamName

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from slackwater.errors import ConfigError, did_you_mean
+from slackwater.core.errors import ConfigError, did_you_mean
 
 __all__ = ["ARRIVAL", "RAW", "arrow_type", "ddl", "source_schema"]
 

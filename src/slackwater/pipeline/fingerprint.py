@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from slackwater import __version__
-from slackwater.errors import SlackwaterError, SnapshotError
+from slackwater.core.errors import SlackwaterError, SnapshotError
 from slackwater.pipeline.connectors import SourceConfig
 from slackwater.pipeline.document import Branch, Pipeline
 from slackwater.pipeline.kernels import make_kernel

@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from slackwater.core.events import Roles
 from slackwater.correlate import Correlate
 from slackwater.correlate.rows import pair_columns
-from slackwater.events import Roles
 from slackwater.pattern.result import ready_schema
 from slackwater.pipeline.columns import ARRIVAL, RAW
 from slackwater.pipeline.steps import Step

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from slackwater.errors import ConfigError
+from slackwater.core.errors import ConfigError
 from slackwater.pipeline.check_sinks import check_sinks
 from slackwater.pipeline.check_steps import check_steps
 from slackwater.pipeline.check_streams import in_order

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from slackwater.errors import ConfigError
+from slackwater.core.errors import ConfigError
 from slackwater.pipeline.exposition import prometheus_text
 from slackwater.pipeline.metrics import Numbers
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from slackwater.errors import ConfigError, SlackwaterError
+from slackwater.core.errors import ConfigError, SlackwaterError
 from slackwater.pipeline.secrets import Secrets
 from slackwater.query import QueryError
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from slackwater.errors import SlackwaterError, did_you_mean
+from slackwater.core.errors import SlackwaterError, did_you_mean
 from slackwater.pipeline.connectors import SINKS, SOURCES, GatewaySource, SinkConfig, SourceConfig
 from slackwater.pipeline.mistakes import Place
 from slackwater.pipeline.nodes import UNSET, Entry, Node

@@ -8,9 +8,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from slackwater.durations import micros
-from slackwater.errors import SlackwaterError, did_you_mean
-from slackwater.events import RESERVED
+from slackwater.core.durations import micros
+from slackwater.core.errors import SlackwaterError, did_you_mean
+from slackwater.core.events import RESERVED
 from slackwater.pipeline.avro_schema import avro_schema
 from slackwater.pipeline.columns import ARRIVAL, RAW, arrow_type
 from slackwater.pipeline.mistakes import Mistakes, Place

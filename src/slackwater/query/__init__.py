@@ -16,9 +16,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from slackwater.errors import did_you_mean
-from slackwater.events import Roles
-from slackwater.kernel import Kernel
+from slackwater.core.errors import did_you_mean
+from slackwater.core.events import Roles
+from slackwater.core.kernel import Kernel
 from slackwater.query.ast import Span
 from slackwater.query.correlate_parse import has_two_streams, parse_correlate
 from slackwater.query.correlate_query import correlate_query, run_correlate_query

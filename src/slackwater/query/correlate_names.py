@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from slackwater.core.errors import did_you_mean
 from slackwater.correlate.rows import pair_columns
-from slackwater.errors import did_you_mean
 from slackwater.query.ast import Expr, Name, rewrite, walk
 from slackwater.query.correlate_ast import Absolute, CorrelateTree, Moment, Timed
 from slackwater.query.errors import QueryError

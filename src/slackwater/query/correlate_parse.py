@@ -7,7 +7,7 @@ from typing import Any
 
 from lark import Token
 
-from slackwater.durations import micros
+from slackwater.core.durations import micros
 from slackwater.query.ast import Expr, Span
 from slackwater.query.correlate_ast import Absolute, CorrelateTree, Moment, Stream, Timed
 from slackwater.query.mistakes import EXPRESSION_MISTAKES, Mistake

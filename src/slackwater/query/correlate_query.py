@@ -7,10 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from slackwater.core.errors import did_you_mean
+from slackwater.core.events import Roles
 from slackwater.correlate import correlate_tables
 from slackwater.correlate.tables import INTERVAL
-from slackwater.errors import did_you_mean
-from slackwater.events import Roles
 from slackwater.query.correlate_names import PAIR
 from slackwater.query.correlate_parse import parse_correlate
 from slackwater.query.correlate_plan import CorrelatePlan, plan_correlate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from slackwater.errors import did_you_mean
+from slackwater.core.errors import did_you_mean
 from slackwater.query.ast import Binary, Expr, Literal, Node, Span, Unary, conjuncts, walk
 from slackwater.query.correlate_ast import Absolute, CorrelateTree, Moment, Timed
 from slackwater.query.errors import QueryError

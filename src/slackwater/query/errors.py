@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slackwater.errors import ConfigError
+from slackwater.core.errors import ConfigError
 from slackwater.query.ast import Span
 
 __all__ = ["QueryError"]

@@ -6,7 +6,7 @@ from typing import Any
 
 from lark import Token
 
-from slackwater.durations import micros
+from slackwater.core.durations import micros
 from slackwater.query.ast import Expr, Span
 from slackwater.query.event_ast import Alike, EventTree, Part, Returned
 from slackwater.query.mistakes import EXPRESSION_MISTAKES, Mistake

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from slackwater.errors import did_you_mean
+from slackwater.core.errors import did_you_mean
 from slackwater.query.ast import Binary, Call, Expr, Name, Span, children, conjuncts, walk
 from slackwater.query.errors import QueryError
 from slackwater.query.event_ast import Alike, EventTree

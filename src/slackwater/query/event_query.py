@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from slackwater.errors import ConfigError
-from slackwater.events import Roles
+from slackwater.core.errors import ConfigError
+from slackwater.core.events import Roles
+from slackwater.core.state import KeyTable
 from slackwater.pattern.match import Match
 from slackwater.pattern.pattern import Matched
 from slackwater.pattern.schedule import Component, Negation
@@ -24,7 +25,6 @@ from slackwater.query.event_parse import parse_event
 from slackwater.query.event_plan import EventPlan, accesses, make_plan
 from slackwater.query.event_return import Returns
 from slackwater.query.expression import Compiled, compile, schema_lookup
-from slackwater.state import KeyTable
 
 __all__ = ["EventPattern", "event_pattern", "event_query"]
 

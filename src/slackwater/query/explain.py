@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slackwater.durations import format_duration
+from slackwater.core.durations import format_duration
 from slackwater.query.ast import Expr
 from slackwater.query.event_plan import EventPlan
 from slackwater.query.event_query import EventPattern

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slackwater.errors import did_you_mean
+from slackwater.core.errors import did_you_mean
 from slackwater.query import arithmetic
 from slackwater.query.ast import (
     Between,

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from lark import Lark
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
-from slackwater.durations import UNITS, micros
-from slackwater.errors import ConfigError, did_you_mean
+from slackwater.core.durations import UNITS, micros
+from slackwater.core.errors import ConfigError, did_you_mean
 from slackwater.query.ast import Span
 from slackwater.query.errors import QueryError
 

@@ -11,9 +11,9 @@ import pyarrow as pa
 from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedInput
 
-from slackwater.durations import micros
-from slackwater.errors import ConfigError
-from slackwater.events import event_times
+from slackwater.core.durations import micros
+from slackwater.core.errors import ConfigError
+from slackwater.core.events import event_times
 from slackwater.query.ast import (
     Between,
     Binary,

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from slackwater.durations import Duration
-from slackwater.errors import ConfigError
-from slackwater.events import Roles
-from slackwater.kernel import Out, Store
+from slackwater.core.durations import Duration
+from slackwater.core.errors import ConfigError
+from slackwater.core.events import Roles
+from slackwater.core.kernel import Out, Store
 from slackwater.query.ast import Name
 from slackwater.query.select_parse import Select, parse_select
 from slackwater.query.select_plan import Plan, plan_select

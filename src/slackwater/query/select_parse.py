@@ -7,7 +7,7 @@ from typing import Any
 
 from lark import Token
 
-from slackwater.durations import format_duration, micros
+from slackwater.core.durations import format_duration, micros
 from slackwater.query.ast import Expr, Name, Node, Span
 from slackwater.query.mistakes import EXPRESSION_MISTAKES, Mistake
 from slackwater.query.parse import Builder, parse_tree, plain

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from slackwater.errors import ConfigError, did_you_mean
-from slackwater.events import Roles
+from slackwater.core.errors import ConfigError, did_you_mean
+from slackwater.core.events import Roles
 from slackwater.query.ast import Call, Expr, Literal, Name, Star, rewrite, walk
 from slackwater.query.errors import QueryError
 from slackwater.query.expression import Compiled, compile, schema_lookup

@@ -5,19 +5,19 @@ came after their place had been released (`late`) or have no usable time (`quara
 May import: events, kernel, state, outcome.
 """
 
-from slackwater.reorder.delay_range import DelayRange
-from slackwater.reorder.drop_ratio import DropRatio
-from slackwater.reorder.kalman import Kalman
-from slackwater.reorder.kernel import Reorder
-from slackwater.reorder.kslack import KSlack
-from slackwater.reorder.latest_delay import LatestDelay
-from slackwater.reorder.max_delay import MaxDelay
-from slackwater.reorder.mean_plus_range import MeanPlusRange
-from slackwater.reorder.named import POLICIES, as_policy
+from slackwater.reorder.policies.delay_range import DelayRange
+from slackwater.reorder.policies.drop_ratio import DropRatio
+from slackwater.reorder.policies.kalman import Kalman
+from slackwater.reorder.policies.kslack import KSlack
+from slackwater.reorder.policies.latest_delay import LatestDelay
+from slackwater.reorder.policies.max_delay import MaxDelay
+from slackwater.reorder.policies.mean_plus_range import MeanPlusRange
+from slackwater.reorder.policies.named import POLICIES, as_policy
+from slackwater.reorder.policies.static import Static
+from slackwater.reorder.policies.weighted_mean import WeightedMean
 from slackwater.reorder.policy import DelayPolicy, Policy
-from slackwater.reorder.static import Static
-from slackwater.reorder.tide import Tide
-from slackwater.reorder.weighted_mean import WeightedMean
+from slackwater.reorder.reorder import Reorder
+from slackwater.reorder.tide.policy import Tide
 
 __all__ = [
     "POLICIES",

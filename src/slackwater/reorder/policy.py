@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from slackwater.durations import Duration, format_duration, micros
-from slackwater.errors import SnapshotError
-from slackwater.events import NEVER
-from slackwater.kernel import Store
-from slackwater.state import Table
+from slackwater.core.durations import Duration, format_duration, micros
+from slackwater.core.errors import SnapshotError
+from slackwater.core.events import NEVER
+from slackwater.core.kernel import Store
+from slackwater.core.state import Table
 
 __all__ = ["NO_SEQUENCE", "Arrivals", "DelayPolicy", "Estimator", "Explains", "Policy"]
 

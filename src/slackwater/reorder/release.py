@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from slackwater.events import NEVER
+from slackwater.core.events import NEVER
 from slackwater.reorder.radix import order_of
 
 __all__ = ["by_step", "in_time", "order_by_key", "release"]

@@ -9,9 +9,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from slackwater.core.state.buffer import batch_of, ipc_batch
 from slackwater.spark.carried import Carried, row_column, statuses
 from slackwater.spark.packing import cast_to, numbered, quoted, with_status
-from slackwater.state.hold import batch_of, ipc_batch
 
 __all__ = ["one_input", "two_inputs"]
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from slackwater.events import RESERVED, event_times
-from slackwater.kernel import Out
+from slackwater.core.events import RESERVED, event_times
+from slackwater.core.kernel import Out
 from slackwater.spark.packing import ROW, canonical_schema
 
 __all__ = ["Carried", "Input", "in_arrival_order", "output_schema", "statuses"]

@@ -10,9 +10,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
-from slackwater.errors import ConfigError
-from slackwater.kernel import Kernel
-from slackwater.outcome import outcome_schema
+from slackwater.core.errors import ConfigError
+from slackwater.core.kernel import Kernel
+from slackwater.core.outcome import outcome_schema
 from slackwater.pattern.match import Match
 from slackwater.query import SelectQuery
 from slackwater.reorder import Reorder

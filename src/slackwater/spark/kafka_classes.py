@@ -8,7 +8,7 @@ from contextlib import contextmanager, redirect_stdout
 
 from pyspark import __version__
 
-from slackwater.errors import ConfigError
+from slackwater.core.errors import ConfigError
 
 __all__ = ["needs_classes"]
 

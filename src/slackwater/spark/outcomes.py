@@ -5,8 +5,8 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from slackwater.errors import ConfigError
-from slackwater.events import RESERVED
+from slackwater.core.errors import ConfigError
+from slackwater.core.events import RESERVED
 
 __all__ = ["late", "quarantined", "ready"]
 

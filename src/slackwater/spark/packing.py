@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
-from slackwater.events import RESERVED
-from slackwater.state.hold import batch_of, ipc_batch, ipc_bytes
+from slackwater.core.events import RESERVED
+from slackwater.core.state.buffer import batch_of, ipc_batch, ipc_bytes
 
 __all__ = ["PACKED", "ROW", "SHARD", "UNPACKED", "canonical_schema", "cast_to",
            "numbered", "pack", "quoted", "shard_labels", "spread_and_pack", "unpack", "with_status"]

@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
-from slackwater.errors import ConfigError
+from slackwater.core.errors import ConfigError
 from slackwater.spark.batch import one_input, two_inputs
 from slackwater.spark.carried import Carried, Input, output_schema
 from slackwater.spark.packing import (

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from slackwater.errors import ConfigError
+from slackwater.core.errors import ConfigError
 
 __all__ = ["find_java", "local_session", "open_session", "settings"]
 

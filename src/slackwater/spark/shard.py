@@ -12,12 +12,12 @@ from pyspark import cloudpickle
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from slackwater.errors import SnapshotError
-from slackwater.events import event_times
-from slackwater.kernel import Out
+from slackwater.core.errors import SnapshotError
+from slackwater.core.events import event_times
+from slackwater.core.kernel import Out
+from slackwater.core.state.buffer import batch_of, ipc_batch, ipc_bytes
 from slackwater.spark._state import Head, SparkStore
 from slackwater.spark.carried import Carried, row_column, statuses
-from slackwater.state.hold import batch_of, ipc_batch, ipc_bytes
 
 __all__ = ["ShardProcessor"]
 

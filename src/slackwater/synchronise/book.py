@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from slackwater.events import NEVER
+from slackwater.core.events import NEVER
 
 __all__ = ["BIT", "CLOCK", "DISABLED", "FAILURES", "FRONTIER", "GONE", "GUEST", "HELD", "JOINED",
            "KEY", "LATEST", "LIVE", "MARK", "NEVER", "NEW", "ROOT", "SEEN", "SINCE", "SOURCE",

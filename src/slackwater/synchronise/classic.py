@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from slackwater.kernel import Store
+from slackwater.core.kernel import Store
 from slackwater.synchronise.config import Synchroniser
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from slackwater.durations import Duration, micros
-from slackwater.errors import ConfigError, did_you_mean
-from slackwater.events import Roles
-from slackwater.kernel import Store
-from slackwater.state import unbundle
+from slackwater.core.durations import Duration, micros
+from slackwater.core.errors import ConfigError, did_you_mean
+from slackwater.core.events import Roles
+from slackwater.core.kernel import Store
+from slackwater.core.state import unbundle
 
 if TYPE_CHECKING:
     from slackwater.synchronise.logic import SyncLogic

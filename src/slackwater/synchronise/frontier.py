@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slackwater.kernel import Store
+from slackwater.core.kernel import Store
+from slackwater.core.state.buffer import Rows
 from slackwater.reorder.release import by_step, order_by_key
-from slackwater.state.hold import Rows
 from slackwater.synchronise.admit import Queue, admit, expire_all, place, queue_of
 from slackwater.synchronise.book import CLOCK, FAILURES, GONE, HELD, MARK, NEVER, SINCE, TOP
 from slackwater.synchronise.config import Synchroniser
@@ -30,7 +30,7 @@ class FrontierSync(Synchroniser):
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from slackwater.events import Roles
+    >>> from slackwater.core.events import Roles
     >>> sync = FrontierSync(Roles("time", source="source", unit="ms"), sources=("a", "b"),
     ...                     max_delay=None)
     >>> logic = sync.start()

@@ -11,14 +11,14 @@ import pyarrow.compute as pc
 from numba import njit
 from numpy.typing import NDArray
 
-from slackwater.durations import format_duration
-from slackwater.errors import ConfigError, SnapshotError, did_you_mean
-from slackwater.events import usable_rows
-from slackwater.kernel import MemoryStore, Out, Store
-from slackwater.outcome import outcome
-from slackwater.state import Hold, KeyTable, Record, Table, bundle
-from slackwater.state.hold import Rows
-from slackwater.state.record import decode_schema, encode_schema
+from slackwater.core.durations import format_duration
+from slackwater.core.errors import ConfigError, SnapshotError, did_you_mean
+from slackwater.core.events import usable_rows
+from slackwater.core.kernel import MemoryStore, Out, Store
+from slackwater.core.outcome import outcome
+from slackwater.core.state import Hold, KeyTable, Record, Table, bundle
+from slackwater.core.state.buffer import Rows
+from slackwater.core.state.record import decode_schema, encode_schema
 from slackwater.synchronise.book import (
     BIT,
     CLOCK,

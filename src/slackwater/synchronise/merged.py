@@ -30,7 +30,7 @@ class MergedTreeSync(Classic):
     Event 5 leaves as soon as it comes, since a has shown 7:
 
     >>> import pyarrow as pa
-    >>> from slackwater.events import Roles
+    >>> from slackwater.core.events import Roles
     >>> logic = MergedTreeSync(Roles("time", source="source", unit="ms"),
     ...                        sources=("a", "b")).start()
     >>> def push(time, source):

@@ -8,10 +8,10 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from slackwater.errors import ConfigError
-from slackwater.kernel import Out
-from slackwater.state import Record
-from slackwater.state.hold import batch_of, ipc_batch, ipc_bytes
+from slackwater.core.errors import ConfigError
+from slackwater.core.kernel import Out
+from slackwater.core.state import Record
+from slackwater.core.state.buffer import batch_of, ipc_batch, ipc_bytes
 from slackwater.synchronise.config import Synchroniser
 
 __all__ = ["OutputQueue", "SyncModule"]
@@ -80,7 +80,7 @@ class SyncModule:
 
     Examples
     --------
-    >>> from slackwater.events import Roles
+    >>> from slackwater.core.events import Roles
     >>> from slackwater.synchronise import FrontierSync
     >>> got = []
     >>> module = SyncModule(FrontierSync(Roles("time", source="s", unit="ms"), sources=("a",)),

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from slackwater.state.hold import Rows
+from slackwater.core.state.buffer import Rows
 
 __all__ = ["HIDDEN", "Arrivals", "Released", "clock_of", "member_of"]
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from slackwater.kernel import Store
-from slackwater.state import Record
-from slackwater.state.hold import Rows
+from slackwater.core.kernel import Store
+from slackwater.core.state import Record
+from slackwater.core.state.buffer import Rows
 from slackwater.synchronise.book import (
     BIT,
     CLOCK,

@@ -26,7 +26,7 @@ class TreeSync(Classic):
     Event 5 could leave when b shows 6, but the root, 7, is not ready:
 
     >>> import pyarrow as pa
-    >>> from slackwater.events import Roles
+    >>> from slackwater.core.events import Roles
     >>> logic = TreeSync(Roles("time", source="source", unit="ms"), sources=("a", "b")).start()
     >>> def push(time, source):
     ...     return logic.push(pa.record_batch({"time": [time], "source": [source]})

@@ -9,7 +9,7 @@ reorder.
 """
 
 from slackwater.window.aggregate import FUNCTIONS, Aggregate
-from slackwater.window.kernel import Window
+from slackwater.window.window import Window
 from slackwater.window.windowed import Windowed
 
 __all__ = ["FUNCTIONS", "Aggregate", "Window", "Windowed"]

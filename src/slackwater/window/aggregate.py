@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from slackwater.errors import ConfigError, UnknownColumn, did_you_mean
+from slackwater.core.errors import ConfigError, UnknownColumn, did_you_mean
 
 __all__ = ["FUNCTIONS", "Aggregate"]
 

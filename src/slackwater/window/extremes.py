@@ -20,8 +20,8 @@ import pyarrow as pa
 from numba import njit
 from numpy.typing import NDArray
 
-from slackwater.kernel import Store
-from slackwater.state import Table
+from slackwater.core.kernel import Store
+from slackwater.core.state import Table
 from slackwater.window.aggregate import Aggregate
 from slackwater.window.lane import numbers, read_only, typed
 from slackwater.window.schedule import Probes

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from slackwater.kernel import Store
-from slackwater.state import Table
+from slackwater.core.kernel import Store
+from slackwater.core.state import Table
 from slackwater.window import ranks, stacks
 from slackwater.window.aggregate import Aggregate
 from slackwater.window.schedule import Probes

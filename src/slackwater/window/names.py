@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from slackwater.kernel import Store
-from slackwater.state.hold import batch_of, ipc_batch, ipc_bytes
+from slackwater.core.kernel import Store
+from slackwater.core.state.buffer import batch_of, ipc_batch, ipc_bytes
 
 __all__ = ["Names"]
 

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from slackwater.events import NEVER
+from slackwater.core.events import NEVER
 
 __all__ = ["NEVER", "Probes", "by_slide", "by_slide_until", "by_tuple", "by_tuple_of_one",
            "by_tuple_until", "closed_first"]

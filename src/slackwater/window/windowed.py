@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from slackwater.errors import ConfigError
-from slackwater.kernel import MemoryStore, Out, Store
+from slackwater.core.errors import ConfigError
+from slackwater.core.kernel import MemoryStore, Out, Store
+from slackwater.core.state import Record, bundle, unbundle
+from slackwater.core.state.buffer import batch_of
 from slackwater.reorder import Reorder
-from slackwater.state import Record, bundle, unbundle
-from slackwater.state.hold import batch_of
-from slackwater.window.kernel import Window
+from slackwater.window.window import Window
 
 __all__ = ["Windowed"]
 
@@ -39,7 +39,7 @@ class Windowed:
 
     Examples
     --------
-    >>> from slackwater.events import Roles
+    >>> from slackwater.core.events import Roles
     >>> from slackwater.window import Aggregate
     >>> roles = Roles("time", unit="s")
     >>> kernel = Windowed(Reorder("Static(buffer=3s)", roles),

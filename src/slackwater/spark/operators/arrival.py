@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from slackwater.errors import ConfigError
+from slackwater.core.errors import ConfigError
 
 __all__ = ["with_arrival"]
 

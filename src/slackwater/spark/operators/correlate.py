@@ -11,11 +11,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
+from slackwater.core.durations import Duration
+from slackwater.core.events import Roles
 from slackwater.correlate import Correlate, bucketed
 from slackwater.correlate.buckets import BUCKET, OWNER, widths
 from slackwater.correlate.rows import split_by
-from slackwater.durations import Duration
-from slackwater.events import Roles
 from slackwater.spark.carried import Carried, Input
 from slackwater.spark.operators.arrival import with_arrival
 from slackwater.spark.runner import carry

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from slackwater.errors import ConfigError
+from slackwater.core.errors import ConfigError
 from slackwater.query.correlate_names import PAIR
 from slackwater.query.correlate_parse import parse_correlate
 from slackwater.query.correlate_plan import CorrelatePlan, plan_correlate

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
 
-from slackwater.durations import Duration, micros
-from slackwater.events import Roles
+from slackwater.core.durations import Duration, micros
+from slackwater.core.events import Roles
 from slackwater.query.event_query import event_query
 from slackwater.reorder import Policy
 from slackwater.spark.carried import Carried, Input

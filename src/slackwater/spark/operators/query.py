@@ -7,9 +7,9 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from slackwater.durations import Duration, micros
-from slackwater.errors import ConfigError, did_you_mean
-from slackwater.events import Roles
+from slackwater.core.durations import Duration, micros
+from slackwater.core.errors import ConfigError, did_you_mean
+from slackwater.core.events import Roles
 from slackwater.query import SelectQuery, query_kind
 from slackwater.query.select_parse import parse_select
 from slackwater.reorder import Policy

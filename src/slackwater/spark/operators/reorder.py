@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
-from slackwater.durations import Duration, micros
-from slackwater.errors import ConfigError
-from slackwater.events import Roles
+from slackwater.core.durations import Duration, micros
+from slackwater.core.errors import ConfigError
+from slackwater.core.events import Roles
 from slackwater.reorder import Policy, Reorder
 from slackwater.spark.carried import Carried, Input
 from slackwater.spark.operators.arrival import with_arrival

@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 
-from slackwater.errors import ConfigError
+from slackwater.core.errors import ConfigError
 from slackwater.pipeline.document import Pipeline
 from slackwater.pipeline.kernels import arrival_of
 from slackwater.pipeline.sql_streams import with_quoted_streams

@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from slackwater import __version__
-from slackwater.errors import ConfigError, SnapshotError
+from slackwater.core.errors import ConfigError, SnapshotError
 from slackwater.pipeline.document import Pipeline
 from slackwater.pipeline.fingerprint import FORMAT, branch_plan, changes, read_plan
 

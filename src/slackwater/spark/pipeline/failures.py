@@ -26,7 +26,7 @@ def words_of(error: BaseException) -> str:
     >>> words_of(RuntimeError('''[STREAM_FAILED] Query terminated: Job aborted
     ... Traceback (most recent call last):
     ...   File "x.py", line 3, in push
-    ... slackwater.errors.SnapshotError: restore reorder: the policy has changed
+    ... slackwater.core.errors.SnapshotError: restore reorder: the policy has changed
     ...   expected: Tide
     ...   got:      Static
     ...

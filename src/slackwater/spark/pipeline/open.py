@@ -7,7 +7,7 @@ from pathlib import Path
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from slackwater.errors import ConfigError
+from slackwater.core.errors import ConfigError
 from slackwater.pipeline.document import Pipeline
 from slackwater.spark.pipeline.failures import words_of
 from slackwater.spark.session import open_session

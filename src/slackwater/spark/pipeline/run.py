@@ -12,8 +12,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from slackwater.durations import micros
-from slackwater.errors import SlackwaterError
+from slackwater.core.durations import micros
+from slackwater.core.errors import SlackwaterError
 from slackwater.pipeline.document import Branch, Pipeline
 from slackwater.pipeline.metrics import Numbers
 from slackwater.spark.pipeline.branch import BatchWriter, Outlet

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from slackwater.errors import ConfigError, DataError
+from slackwater.core.errors import ConfigError, DataError
 from slackwater.pipeline.connectors import DeltaSink
 from slackwater.spark.sinks.written import already_written
 

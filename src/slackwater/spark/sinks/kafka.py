@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from slackwater.errors import UnknownColumn
+from slackwater.core.errors import UnknownColumn
 from slackwater.pipeline.connectors import KafkaSink
 from slackwater.spark.kafka_classes import needs_classes
 from slackwater.spark.packing import quoted

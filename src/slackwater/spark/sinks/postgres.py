@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from slackwater.errors import ConfigError, DataError, SlackwaterError, UnknownColumn
+from slackwater.core.errors import ConfigError, DataError, SlackwaterError, UnknownColumn
 from slackwater.pipeline.connectors import PostgresSink
 from slackwater.pipeline.secrets import Secrets
 from slackwater.spark.sinks.postgres_types import for_copy, postgres_type

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv
 
-from slackwater.errors import DataError
+from slackwater.core.errors import DataError
 from slackwater.spark.sinks.postgres_types import fits
 from slackwater.spark.sinks.written import already_written
 

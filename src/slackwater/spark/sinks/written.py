@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slackwater.errors import DataError
+from slackwater.core.errors import DataError
 
 __all__ = ["already_written"]
 

@@ -6,7 +6,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from slackwater.errors import ConfigError
+from slackwater.core.errors import ConfigError
 from slackwater.pipeline.columns import ARRIVAL, RAW, ddl
 from slackwater.pipeline.connectors import FilesSource
 from slackwater.spark.packing import quoted

@@ -21,7 +21,7 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from slackwater.errors import ConfigError
+from slackwater.core.errors import ConfigError
 from slackwater.gateway.places import Place, Slot, reader_name
 from slackwater.gateway.read import LogReader, Span
 from slackwater.pipeline.connectors import GatewaySource

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
-from slackwater.errors import ConfigError, DataError
+from slackwater.core.errors import ConfigError, DataError
 
 __all__ = ["Access", "JetStream", "Message", "StreamState"]
 

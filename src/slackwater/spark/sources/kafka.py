@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
-from slackwater.errors import ConfigError
+from slackwater.core.errors import ConfigError
 from slackwater.pipeline.avro_schema import avro_fields, avro_schema
 from slackwater.pipeline.columns import ARRIVAL, RAW
 from slackwater.pipeline.connectors import KafkaSource

@@ -19,7 +19,7 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from slackwater.errors import ConfigError, DataError
+from slackwater.core.errors import ConfigError, DataError
 from slackwater.pipeline.connectors import NatsSource
 from slackwater.spark.sources.jetstream import Access, JetStream, Message, StreamState
 from slackwater.spark.sources.json_values import from_json_text

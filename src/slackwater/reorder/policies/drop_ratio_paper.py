@@ -1,0 +1,155 @@
+"""The buffer of paper 4, to the letter: a number of events, in a circular array over time.
+
+Time is cut into cells; a cell counts the events held with a time in it, so an arrival costs O(1).
+When there are more events than the estimated size, the earliest cells leave.  What is in the cells
+is known to the reorder kernel; here only the threshold is found that it is to release up to.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from slackwater.core.errors import SnapshotError
+from slackwater.core.events import NEVER
+from slackwater.core.kernel import Store
+from slackwater.core.state import Record
+from slackwater.reorder.policy import Arrivals, Float64, Int64
+
+__all__ = ["PaperEstimator", "buffer_size"]
+
+# whole numbers of a group: events seen, size of the buffer (0: not yet estimated), events held,
+# first cell in use, last cell in use, samples kept, where the next goes, last estimate's arrival
+SEEN, SIZE, HELD, FIRST, LAST, KEPT, AT, SINCE = range(8)
+
+
+@njit(cache=True)
+def buffer_size(z: float, sigma: float, theta: float) -> int:
+    """Equation 11: how many events to hold.
+
+    Examples
+    --------
+    For many events a second it is √2·z·σ·λ:
+
+    >>> buffer_size(2.326, 1.0, 1e-4), round(2**0.5 * 2.326 * 1.0 * 1e4)
+    (32898, 32895)
+    """
+    c = z * z
+    return max(30, int(np.ceil((c + np.sqrt(c * c + 8 * c * sigma**2 / theta**2)) / 2)))
+
+
+class PaperEstimator:
+    """Algorithm 1, for any number of groups."""
+
+    def __init__(self, *, z: float, sample_every: int, estimate_every: int, samples: int,
+                 tick: int) -> None:
+        self._z, self._every, self._estimate = z, sample_every, estimate_every
+        self._tick = tick
+        self._samples = max(samples, -(-estimate_every // sample_every))
+        self._state: list[tuple[Int64, NDArray[np.float64], Int64]] = []
+
+    def advance(self, arrivals: Arrivals) -> tuple[Int64, Float64]:
+        """See arrivals; θ is the end of the last cell that has left."""
+        while len(self._state) < arrivals.groups:
+            self._state.append((np.zeros(8, np.int64), np.zeros((2, self._samples)),
+                                np.zeros(1024, np.int64)))
+        theta = np.empty(len(arrivals.time), np.int64)
+        held = np.empty(len(arrivals.time))
+        for g in np.unique(arrivals.group):
+            rows = np.flatnonzero(arrivals.group == g)
+            whole, sampled, cells = self._state[g]
+            theta[rows], held[rows], cells = _run(
+                arrivals.time[rows], arrivals.arrival[rows], whole, sampled, cells, self._z,
+                self._every, self._estimate, self._tick)
+            self._state[g] = (whole, sampled, cells)
+        return theta, held
+
+    def thresholds(self, now: Int64) -> Int64:
+        """Time alone releases nothing: the buffer is full or it is not."""
+        return np.array([_threshold(whole, self._tick) for whole, _, _ in self._state], np.int64)
+
+    def save(self, store: Store) -> dict[str, Any]:
+        """Write everything: the cells change all over."""
+        for g, (whole, sampled, cells) in enumerate(self._state):
+            store.put(f"paper-buffer/{g}", Record("paper-buffer", 1, {}, {
+                "whole": whole, "sampled": sampled, "cells": cells}).encode())
+        return {"groups": len(self._state), "samples": self._samples, "tick": self._tick}
+
+    def load(self, store: Store, meta: dict[str, Any]) -> None:
+        """Read what `save` wrote."""
+        if (meta["samples"], meta["tick"]) != (self._samples, self._tick):
+            raise SnapshotError("`samples` and `tick` cannot change over a restart",
+                                step="restore DropRatio")
+        self._state = []
+        for g in range(meta["groups"]):
+            arrays = Record.decode(store.get(f"paper-buffer/{g}"), kind="paper-buffer",
+                                   version=1).arrays
+            self._state.append((arrays["whole"], arrays["sampled"], arrays["cells"]))
+
+
+@njit(cache=True)
+def _threshold(whole: Int64, tick: int) -> int:
+    return whole[FIRST] * tick - 1 if whole[SEEN] > 0 else NEVER
+
+
+@njit(cache=True)
+def _run(time: Int64, arrival: Int64, whole: Int64, sampled: NDArray[np.float64], cells: Int64,
+         z: float, every: int, estimate: int, tick: int) -> tuple[Int64, Float64, Int64]:
+    n = len(time)
+    theta, buffer = np.empty(n, np.int64), np.empty(n)
+    m = sampled.shape[1]
+    for j in range(n):
+        theta[j] = _threshold(whole, tick)
+        if whole[SEEN] % every == 0:
+            at = whole[AT]
+            sampled[0, at] = float(arrival[j] - time[j])
+            sampled[1, at] = float(arrival[j])
+            whole[AT] = (at + 1) % m
+            whole[KEPT] = min(whole[KEPT] + 1, m)
+        kept = whole[KEPT]
+        due = whole[SEEN] % estimate == 0 or arrival[j] - whole[SINCE] >= 1_000_000
+        if due and kept >= 2 and whole[SEEN] >= min(estimate, 30):
+            sigma = sampled[0, :kept].std()
+            span = sampled[1, :kept].max() - sampled[1, :kept].min()
+            between = span / ((kept - 1) * every)
+            whole[SIZE] = buffer_size(z, sigma, max(between, 1e-3))
+            whole[SINCE] = arrival[j]
+        cell = time[j] // tick
+        if whole[SEEN] == 0:
+            whole[FIRST] = whole[LAST] = cell
+            whole[SINCE] = arrival[j]
+        whole[SEEN] += 1
+        if cell < whole[FIRST] and whole[SIZE] == 0:
+            # nothing has left yet: the array may still begin earlier
+            cells = _room(cells, whole, cell, whole[LAST])
+            whole[FIRST] = cell
+        if cell >= whole[FIRST]:
+            if cell - whole[FIRST] >= len(cells):
+                cells = _room(cells, whole, whole[FIRST], cell)
+            whole[LAST] = max(whole[LAST], cell)
+            cells[cell % len(cells)] += 1
+            whole[HELD] += 1
+        while whole[SIZE] > 0 and whole[HELD] > whole[SIZE] and whole[FIRST] < whole[LAST]:
+            place = whole[FIRST] % len(cells)
+            whole[HELD] -= cells[place]
+            cells[place] = 0
+            whole[FIRST] += 1
+        buffer[j] = max(float(arrival[j] - whole[FIRST] * tick), 0.0)
+    return theta, buffer, cells
+
+
+@njit(cache=True)
+def _room(cells: Int64, whole: Int64, first: int, last: int) -> Int64:
+    """An array that reaches from cell `first` to cell `last`."""
+    size = len(cells)
+    while size <= last - first:
+        size *= 2
+    if size == len(cells):
+        return cells
+    grown = np.zeros(size, np.int64)
+    for cell in range(whole[FIRST], whole[LAST] + 1):
+        grown[cell % size] = cells[cell % len(cells)]
+    return grown

@@ -1,0 +1,105 @@
+"""Policies by name: ours, or the acronym of the paper, with parameters."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from typing import Any
+
+from slackwater.core.errors import ConfigError, did_you_mean
+from slackwater.reorder.policies.delay_range import DelayRange
+from slackwater.reorder.policies.drop_ratio import DropRatio
+from slackwater.reorder.policies.kalman import Kalman
+from slackwater.reorder.policies.kslack import KSlack
+from slackwater.reorder.policies.latest_delay import LatestDelay
+from slackwater.reorder.policies.max_delay import MaxDelay
+from slackwater.reorder.policies.mean_plus_range import MeanPlusRange
+from slackwater.reorder.policies.static import Static
+from slackwater.reorder.policies.weighted_mean import WeightedMean
+from slackwater.reorder.policy import Policy
+from slackwater.reorder.tide.policy import Tide
+
+__all__ = ["POLICIES", "as_policy", "parameters", "split_policies"]
+
+POLICIES: dict[str, type[Policy]] = {
+    kind.__name__: kind
+    for kind in (Static, LatestDelay, WeightedMean, DelayRange, MeanPlusRange, Kalman, KSlack,
+                 DropRatio, MaxDelay, Tide)
+}
+"""Every built-in policy, by its name."""
+
+_BY_NAME = {
+    _name.lower(): kind
+    for kind in POLICIES.values()
+    for _name in (kind.__name__, kind.paper)
+    if _name
+}
+_CALL = re.compile(r"\s*([\w-]+)\s*(?:\((.*)\))?\s*", re.DOTALL)
+
+
+def as_policy(policy: Policy | str) -> Policy:
+    """The policy itself, or the one that a text names.
+
+    Examples
+    --------
+    >>> print(as_policy("bstt"))
+    LatestDelay(initial='500ms', threshold='100ms', increase=2.0, decrease=0.99, offset='500ms')
+    >>> print(as_policy("Static(buffer=2s)"))
+    Static(buffer='2s')
+    >>> try:
+    ...     as_policy("Kalmann")
+    ... except ConfigError as error:
+    ...     print(error.hint)
+    did you mean 'kalman'?
+    """
+    if isinstance(policy, Policy):
+        return policy
+    match = _CALL.fullmatch(policy) if isinstance(policy, str) else None
+    if match is None:
+        raise ConfigError("is not a policy", step="policy", got=repr(policy),
+                          expected='a policy, or a name such as "MeanPlusRange" or "bsttda"')
+    kind = _BY_NAME.get(match[1].lower())
+    if kind is None:
+        known = ", ".join(n if not k.paper else f"{n} ({k.paper})" for n, k in POLICIES.items())
+        raise ConfigError(f"there is no policy {match[1]!r}", step="policy", expected=known,
+                          hint=did_you_mean(match[1], _BY_NAME))
+    return kind(**parameters(kind, match[2] or ""))
+
+
+def split_policies(text: str) -> list[str]:
+    """Split at commas that stand outside parentheses.
+
+    Examples
+    --------
+    >>> split_policies("sba, kslack(scale=1, initial=2s)")
+    ['sba', 'kslack(scale=1, initial=2s)']
+    """
+    return [part.strip() for part in re.split(r",(?![^(]*\))", text) if part.strip()]
+
+
+def parameters(kind: type, text: str, *, step: str = "policy") -> dict[str, Any]:
+    """Read ``name=value, …`` as the fields of a dataclass.
+
+    Examples
+    --------
+    >>> parameters(KSlack, "scale=1, initial=2s")
+    {'scale': 1, 'initial': '2s'}
+    """
+    known = {f.name: f for f in fields(kind)}
+    found: dict[str, Any] = {}
+    for part in filter(None, (p.strip() for p in text.split(","))):
+        name, equals, value = (p.strip() for p in part.partition("="))
+        if not equals or name not in known:
+            raise ConfigError(f"{name!r} is not a parameter of {kind.__name__}", step=step,
+                              expected=", ".join(known), hint=did_you_mean(name, known))
+        found[name] = _value(value.strip("'\""))
+    return found
+
+
+def _value(text: str) -> Any:
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    return None if text == "None" else text

@@ -1,0 +1,96 @@
+"""The last n delays of a group, in a ring: what the window policies have in common.
+
+A group's state is one row of numbers: buffer time, how many delays are in the ring, where the next
+one goes, their sum, smallest and greatest, then the ring itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from numba import njit
+
+from slackwater.core.durations import Duration, micros
+from slackwater.core.errors import ConfigError
+from slackwater.reorder.policy import DelayPolicy, Float64, Int64, Policy, durations
+
+__all__ = ["COUNT", "GREATEST", "NEXT", "RING", "SMALLEST", "SUM", "RecentDelays", "check_window",
+           "remember"]
+
+COUNT, NEXT, SUM, SMALLEST, GREATEST, RING = 1, 2, 3, 4, 5, 6
+
+
+@dataclass(frozen=True)
+class RecentDelays(DelayPolicy):
+    """Base of the policies that look back over the last n delays.
+
+    Parameters
+    ----------
+    n
+        How many delays to look back over.
+    initial
+        Buffer time until n delays have been seen.
+    offset
+        Safety margin.
+    """
+
+    n: int = 600
+    initial: Duration = "750ms"
+    offset: Duration = "350ms"
+
+    loop: ClassVar[Callable[..., None]]
+    """The compiled rule over a batch; its last argument is the offset."""
+
+    def __post_init__(self) -> None:
+        durations(self, "initial", "offset")
+        check_window(self, self.n)
+
+    def initial_state(self) -> list[float]:
+        """An empty ring."""
+        head = [float(micros(self.initial)), 0, 0, 0, float("inf"), float("-inf")]
+        return head + [0.0] * self.n
+
+    def buffers(self, delay: Float64, group: Int64, state: Float64, before: Float64,
+                after: Float64) -> None:
+        """Run the rule over a batch."""
+        type(self).loop(delay, group, state, before, after, float(micros(self.offset)))
+
+
+def check_window(policy: Policy, n: int) -> None:
+    """Refuse a window that holds nothing."""
+    if not isinstance(n, int) or n < 1:
+        raise ConfigError("a window of delays needs at least one",
+                          step=f"{type(policy).__name__}.n", expected="a whole number ≥ 1", got=n)
+
+
+@njit(cache=True)
+def remember(s: Float64, delay: float) -> bool:
+    """Put a delay into the ring; True once the ring has filled.
+
+    Delays are whole microseconds, so the running sum is exact.  The extremes are looked for again
+    only when one of them leaves: seldom, and over n numbers that lie side by side.
+    """
+    n = len(s) - RING
+    at = RING + int(s[NEXT])
+    if s[COUNT] < n:
+        s[COUNT] += 1
+        s[SUM] += delay
+        s[at] = delay
+        s[SMALLEST] = min(s[SMALLEST], delay)
+        s[GREATEST] = max(s[GREATEST], delay)
+    else:
+        gone = s[at]
+        s[SUM] += delay - gone
+        s[at] = delay
+        if gone == s[SMALLEST] and delay > gone:
+            s[SMALLEST] = s[RING:].min()
+        else:
+            s[SMALLEST] = min(s[SMALLEST], delay)
+        if gone == s[GREATEST] and delay < gone:
+            s[GREATEST] = s[RING:].max()
+        else:
+            s[GREATEST] = max(s[GREATEST], delay)
+    s[NEXT] = (s[NEXT] + 1) % n
+    return bool(s[COUNT] == n)
