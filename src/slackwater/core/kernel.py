@@ -21,11 +21,11 @@ __all__ = ["Kernel", "Logic", "MemoryStore", "Out", "Store"]
 
 @dataclass(frozen=True)
 class Out:
-    """What one call let go.
+    """What one call released.
 
     Every row that was pushed leaves exactly once, in one of three batches, which share a schema:
     the input's columns, then ``_reason`` (why late or quarantined, or what a ready row waited for)
-    and ``_released`` (the arrival clock when it was let go).
+    and ``_released`` (the arrival clock when it was released).
 
     Parameters
     ----------
@@ -85,20 +85,15 @@ class Logic(Protocol):
         """Take events, in arrival order."""
 
     def tick(self, now: int) -> Out:
-        """Let time pass, on the arrival clock (microseconds UTC), without an event."""
+        """Let time pass to `now`, on the arrival clock (microseconds UTC), without an event.
+
+        The caller has pushed every row that arrived before `now`.  So time is never counted beside
+        the arrivals, and a tick changes no row's fate: what it releases, the next arrival would
+        have released before it was judged itself.
+        """
 
     def finish(self) -> Out:
-        """End of input: let everything go."""
-
-    def elapse(self, passed: int) -> None:
-        """Count `passed` microseconds of real time, so that silence can be told (see `idle`)."""
-
-    def idle(self, quiet: int) -> Out:
-        """Let time pass for keys from which nothing came for `quiet` microseconds of real time.
-
-        For such a key, now is its last arrival plus its silence: right on a live stream and on a
-        replay of an old one alike.
-        """
+        """End of input: release everything."""
 
     def snapshot(self) -> bytes:
         """Write the state.

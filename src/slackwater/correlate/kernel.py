@@ -8,7 +8,7 @@ from slackwater.core.durations import Duration, micros
 from slackwater.core.errors import ConfigError
 from slackwater.core.events import Roles
 from slackwater.core.kernel import Store
-from slackwater.core.state import unbundle
+from slackwater.core.stage import Stage
 from slackwater.correlate.distribution import UNIFORMLY, Distribution, as_pair
 from slackwater.correlate.logic import CorrelateLogic
 from slackwater.correlate.match import check_algorithm
@@ -20,7 +20,7 @@ __all__ = ["Correlate"]
 
 
 @dataclass(frozen=True)
-class Correlate:
+class Correlate(Stage):
     """Pair the rows of two streams whose times, each an interval, satisfy a timing condition.
 
     Any order of arrival within the maximum delay gives the same pairs, each exactly once: a row
@@ -123,25 +123,14 @@ class Correlate:
                               step="correlate")
         if self.predicate.open and self.horizon is None:
             raise ConfigError(
-                f"{self.predicate} has partners without end, which no state can hold",
-                step="correlate", expected="a horizon", hint='add horizon="1 hour", say')
+                f"{self.predicate} is unbounded: state would grow for ever",
+                step="correlate", hint='set horizon="1 hour", say')
 
     @property
     def predicate(self) -> Predicate:
         """The timing predicate."""
         return Predicate.of(within=self.within, deadline=self.deadline, delay=self.delay)
 
-    def start(self, store: Store | None = None) -> CorrelateLogic:
-        """Begin with nothing held."""
+    def logic(self, store: Store) -> CorrelateLogic:
+        """A logic with nothing held."""
         return CorrelateLogic(self, store)
-
-    def restore(self, snapshot: bytes, store: Store | None = None) -> CorrelateLogic:
-        """Resume where `snapshot` was taken."""
-        if store is None:
-            snapshot, own = unbundle(snapshot)
-            logic = CorrelateLogic(self, own)
-            logic._own = own
-        else:
-            logic = CorrelateLogic(self, store)
-        logic._load(snapshot)
-        return logic

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -12,12 +13,14 @@ from numba import njit
 from numpy.typing import NDArray
 
 from slackwater.core.durations import format_duration
-from slackwater.core.errors import ConfigError, SnapshotError, did_you_mean
+from slackwater.core.errors import ConfigError, did_you_mean
 from slackwater.core.events import NEVER
-from slackwater.core.kernel import MemoryStore, Out, Store
+from slackwater.core.kernel import Out, Store
 from slackwater.core.outcome import outcome
-from slackwater.core.state import Hold, KeyTable, Record, Table, bundle
-from slackwater.core.state.buffer import Rows
+from slackwater.core.stage import Arrivals, StageLogic, Step, empty_rows
+from slackwater.core.state.buffer import Buffer, Rows
+from slackwater.core.state.keys import Keys
+from slackwater.core.state.pages import Pages
 from slackwater.core.state.record import decode_schema, encode_schema
 from slackwater.correlate.bounds import reach, task
 from slackwater.correlate.match import COUNTERS, arrange, match
@@ -31,26 +34,28 @@ __all__ = ["SIDES", "CorrelateLogic"]
 
 Int64 = NDArray[np.int64]
 SIDES = ("left", "right")
-_FOREVER = np.iinfo(np.int64).max
+FOREVER = int(np.iinfo(np.int64).max)
 _MIN = "__min"  # where the earliest time travels with a held row
 
 
-class CorrelateLogic:
-    """A running `Correlate`."""
+class CorrelateLogic(StageLogic):
+    """A running `Correlate`: a stage with two inputs."""
 
-    def __init__(self, config: Correlate, store: Store | None) -> None:
+    def __init__(self, config: Correlate, store: Store) -> None:
+        roles = config.roles[0]  # type: ignore[index]
+        super().__init__("correlate", roles, store)
         self._config = config
-        self._own = MemoryStore() if store is None else None
-        self._store: Store = store if store is not None else self._own  # type: ignore[assignment]
         self._by = split_by(config.by)
-        self._keys = KeyTable("keys", self._by[0])
-        self._clocks = Table("clocks", {side: np.int64(NEVER) for side in SIDES})
-        self._held = [Hold(side, self._store, partial(self._obsolete, s))
+        self._keys = Keys("keys", self._by[0], store)
+        # clocks: the greatest arrival of each side; held: rows of both; born: the first's number
+        self._clocks = Pages("clocks", {**{side: np.int64(NEVER) for side in SIDES},
+                                        "held": np.int64(0), "born": np.zeros(2, np.int64)}, store)
+        self._held = [Buffer(side, store, partial(self._obsolete, s))
                       for s, side in enumerate(SIDES)]
         # rows of an unfinished block; they are never obsolete before they have been evaluated
-        self._waiting = [Hold(f"{side}-waiting", self._store, _none) for side in SIDES]
-        self._since = [_FOREVER, _FOREVER]  # arrival of the first waiting row
-        self._oldest = [_FOREVER, _FOREVER]  # smallest latest time among the waiting rows
+        self._waiting = [Buffer(f"{side}-waiting", store, _none) for side in SIDES]
+        self._since = [FOREVER, FOREVER]  # arrival of the first waiting row
+        self._oldest = [FOREVER, FOREVER]  # smallest latest time among the waiting rows
         shapes = tuple(d.shape() for d in config.distribution)  # type: ignore[union-attr]
         self._tasks = [task(config.predicate, config.confidence, config.horizon,  # type: ignore[arg-type]
                             side == 0, shapes) for side in range(2)]  # type: ignore[arg-type]
@@ -62,10 +67,11 @@ class CorrelateLogic:
         self._schemas: list[pa.Schema | None] = [None, None]
         self._counters = np.zeros(len(COUNTERS), np.int64)
         self._totals = {"pairs": 0, "response": 0, "arrivals": 0, "buffered": 0}
+        self._since_sweep = 0
 
-    # -- the protocol, with a side --------------------------------------------------------------
+    # -- steps, with a side ---------------------------------------------------------------------
 
-    def push(self, batch: pa.RecordBatch, side: str) -> Out:
+    def push(self, batch: pa.RecordBatch, side: str) -> Out:  # type: ignore[override]
         """Take rows of one side, ``"left"`` or ``"right"``, in arrival order."""
         s = _side(side)
         config = self._config
@@ -73,91 +79,104 @@ class CorrelateLogic:
         roles = config.roles[s]  # type: ignore[index]
         ends = read_intervals(batch, roles, self._by[s], config.shortest, config.longest)  # type: ignore[arg-type]
         good = np.flatnonzero(ends.good)
-        rows = batch if len(good) == batch.num_rows else batch.take(pa.array(good))
-        key = self._codes(rows, s)
-        arrival, last = ends.arrival[good], ends.last[good]
-        self._clocks.grow(len(self._keys))
-        self._clocks.touch(key)
+        arrival = ends.arrival[good]
+        if roles.arrival is not None and (arrival[1:] < arrival[:-1]).any():
+            order = np.argsort(arrival, kind="stable")
+            good, arrival = good[order], arrival[order]
+        rows = batch if len(good) == batch.num_rows and (np.diff(good) == 1).all() else batch.take(
+            pa.array(good))
+        slot, last = self._slots(rows, s), ends.last[good]
         # held rows stay until this batch has been evaluated, so the clocks move after it
-        clock, moved = np.empty_like(arrival), self._clocks[side].copy()
-        _follow(arrival, key, moved, clock)
+        clock = np.empty_like(arrival)
+        touched = np.unique(slot)
+        key = np.searchsorted(touched, slot)
+        moved = self._clocks[side][touched]
+        follow_into(arrival, key, moved, clock)
         behind = clock - last - config.max_delay[s]  # type: ignore[index,operator]
-        fine = np.flatnonzero(behind <= 0)
-        late = np.flatnonzero(behind > 0)
+        fine, late = np.flatnonzero(behind <= 0), np.flatnonzero(behind > 0)
         payload = rows.append_column(_MIN, pa.array(ends.first[good]))
-        new = Rows(key, last, np.arange(len(good)), payload).take(fine)
-        new = Rows(new.key, new.time, np.arange(self._n[s], self._n[s] + len(fine)), new.payload)
+        new = Rows(slot[fine], last[fine], np.arange(self._n[s], self._n[s] + len(fine)),
+                   payload.take(pa.array(fine)))
         self._n[s] += len(new)
         ready = self._take(new, clock[fine], s)
-        self._clocks[side][:] = moved
-        self._drop_obsolete()
+        self._clocks[side][touched] = moved
+        self._drop_obsolete(touched if not self._blocks else None)
+        self._sweep(len(new), int(clock.max(initial=NEVER)))
         reasons = [f"came {format_duration(int(b))} after max_delay" for b in behind[late]]
         bad = np.flatnonzero(~ends.good)
         why = ends.reasons()[bad] if len(bad) else None
-        return Out(ready, self._told(rows, late, reasons, clock[late]),
-                   self._told(batch, bad, why, ends.arrival[bad]), self._notes())
+        return Out(ready, self._outcome(rows, late, reasons, clock[late]),
+                   self._outcome(batch, bad, why, ends.arrival[bad]), self.notes())
 
-    def tick(self, now: int) -> Out:
+    def take(self, new: Arrivals) -> Step:
+        """Rows come by `push`, which is told their side."""
+        raise TypeError("correlate takes rows of two sides: push(batch, side)")
+
+    def pass_time(self, now: int) -> Step:
         """Let time pass on both sides' clocks: waiting blocks fall due, obsolete rows leave."""
+        self._clocks.need_all()
         for side in SIDES:
             clocks = self._clocks[side]
-            self._clocks.touch(np.flatnonzero(clocks < now))
-            np.maximum(clocks, now, out=clocks)
+            behind = np.flatnonzero(clocks < now)
+            self._clocks.touch(behind)
+            clocks[behind] = now
         every = self._config.every
         parts = []
         for s in range(2):
             if every is not None and len(self._waiting[s]) and now - self._since[s] >= every:  # type: ignore[operator]
                 parts += self._flush(s, now)
-        self._drop_obsolete()
-        return self._quiet(parts)
+        self._drop_obsolete(None)
+        return Step([self._joined(parts)])
 
-    def finish(self) -> Out:
-        """End of input: what waits in unfinished blocks is evaluated, and nothing is held."""
+    def end(self) -> Step:
+        """What waits in unfinished blocks is evaluated, and nothing is held."""
         parts = []
         for s in range(2):
             if len(self._waiting[s]):
                 parts += self._flush(s, None)
-        for hold in self._held:
-            hold.clear()
-        return self._quiet(parts)
+        for buffer in self._held:
+            buffer.clear()
+        self._clocks.need_all()
+        self._clocks["held"][:] = 0
+        return Step([self._joined(parts)])
 
-    def snapshot(self) -> bytes:
-        """Write the state (see `Logic.snapshot`)."""
-        meta = {
-            "config": self._fingerprint(), "n": self._n, "since": self._since,
-            "oldest": self._oldest, "totals": self._totals,
-            "counters": self._counters.tolist(),
-            "schemas": [encode_schema(schema) for schema in self._schemas],
-            "keys": self._keys.save(self._store), "clocks": self._clocks.save(self._store),
-            "held": [hold.save() for hold in self._held],
-            "waiting": [hold.save() for hold in self._waiting],
-        }
-        index = Record("correlate", 1, meta).encode()
-        return index if self._own is None else bundle(index, self._own)
+    def blank(self) -> pa.RecordBatch:
+        """No rows of the left, or of the right if only that is known."""
+        rows = empty_rows(self._schemas[0] or self._schemas[1])
+        owner = self._config.owner
+        return rows.drop_columns([owner]) if owner in rows.schema.names else rows
 
-    def _load(self, index: bytes) -> None:
-        meta = Record.decode(index, kind="correlate", version=1).meta
-        for name, value in self._fingerprint().items():
-            if meta["config"].get(name) != value:
-                raise SnapshotError(f"{name} has changed since the snapshot",
-                                    step="restore correlate", got=value,
-                                    expected=meta["config"].get(name),
-                                    hint="keep it, or start afresh with a new checkpoint")
-        self._n, self._since, self._oldest = meta["n"], meta["since"], meta["oldest"]
-        self._totals = dict(meta["totals"])
-        self._counters[:] = meta["counters"]
-        self._schemas = [decode_schema(text) for text in meta["schemas"]]
-        self._keys.load(self._store, meta["keys"])
-        self._clocks.load(self._store, meta["clocks"])
-        for hold, part in zip([*self._held, *self._waiting],
-                              [*meta["held"], *meta["waiting"]], strict=True):
-            hold.load(part)
+    # -- state ----------------------------------------------------------------------------------
 
-    # -- inside ---------------------------------------------------------------------------------
-
-    def _fingerprint(self) -> dict[str, str]:
+    def identity(self) -> dict[str, Any]:
+        """The whole configuration, but for whether probabilities are written."""
         return {f.name: str(getattr(self._config, f.name)) for f in fields(self._config)
                 if f.name != "probability"}
+
+    def save(self) -> dict[str, Any]:
+        """Write what has changed."""
+        return {
+            "n": self._n, "since": self._since, "oldest": self._oldest, "totals": self._totals,
+            "counters": self._counters.tolist(), "swept": self._since_sweep,
+            "schemas": [encode_schema(schema) for schema in self._schemas],
+            "keys": self._keys.save(), "clocks": self._clocks.save(),
+            "held": [buffer.save() for buffer in self._held],
+            "waiting": [buffer.save() for buffer in self._waiting],
+        }
+
+    def load(self, meta: Mapping[str, Any]) -> None:
+        """Read what `save` wrote."""
+        self._n, self._since, self._oldest = meta["n"], meta["since"], meta["oldest"]
+        self._totals, self._since_sweep = dict(meta["totals"]), meta["swept"]
+        self._counters[:] = meta["counters"]
+        self._schemas = [decode_schema(text) for text in meta["schemas"]]
+        self._keys.load(meta["keys"])
+        self._clocks.load(meta["clocks"])
+        for buffer, part in zip([*self._held, *self._waiting],
+                                [*meta["held"], *meta["waiting"]], strict=True):
+            buffer.load(part)
+
+    # -- inside ---------------------------------------------------------------------------------
 
     def _check(self, schema: pa.Schema, s: int) -> None:
         known = self._schemas[s]
@@ -172,28 +191,52 @@ class CorrelateLogic:
             raise ConfigError(f"the {SIDES[s]} columns have changed between two batches",
                               step="correlate", expected=known, got=schema)
 
-    def _codes(self, rows: pa.RecordBatch, s: int) -> Int64:
-        if self._by[0] and s == 1:  # the keys are known by the left's names
-            rows = pa.RecordBatch.from_arrays([rows.column(n) for n in self._by[1]],
+    def _slots(self, rows: pa.RecordBatch, s: int) -> Int64:
+        if self._by[0]:  # the keys are known by the left's names
+            rows = pa.RecordBatch.from_arrays([rows.column(n) for n in self._by[s]],
                                               names=list(self._by[0]))
-        return self._keys.codes(rows)
+        slot, fresh = self._keys.slots(rows)
+        self._clocks.grow(self._keys.room)
+        if len(fresh):
+            self._clocks.reset(fresh)
+            self._clocks["born"][fresh] = self._n
+        self._clocks.touch(slot)
+        return slot
+
+    def _sweep(self, rows: int, now: int) -> None:
+        """Forget keys that hold nothing and are long past: whatever comes is judged by itself."""
+        self._since_sweep += rows
+        if not self._by[0] or self._since_sweep < max(len(self._keys), 4096):
+            return
+        self._since_sweep = 0
+        self._clocks.need_all()
+        live = self._keys.live()
+        past = now - 8 * (max(self._config.max_delay) + max(map(abs, self._reach)))  # type: ignore[arg-type]
+        gone = live[(self._clocks["held"][live] == 0) & (self._clocks["left"][live] < past)
+                    & (self._clocks["right"][live] < past)]
+        if len(gone):
+            self._clocks.reset(gone)
+            self._keys.forget(gone)
+
+    def _count(self, slot: Int64, by: int) -> None:
+        np.add.at(self._clocks["held"], slot, by)
 
     def _take(self, new: Rows, clock: Int64, s: int) -> pa.RecordBatch:
         """Find the pairs of new rows, as blocks become full, and hold the rows."""
         self._totals["arrivals"] += len(new)
         self._totals["buffered"] += len(new) * self._buffered()
+        self._count(new.key, 1)
         if not self._blocks:
             parts = self._evaluate(new, clock, s)
             self._held[s].add(new)
         else:
             parts = []
-            before = self._waiting[s].everything()
             held = len(self._waiting[s])
-            rows = Rows.concat([*before, new])
+            rows = Rows.concat([*self._everything(s), new])
             rows = rows.take(np.argsort(rows.n))
             config, at = self._config, 0
-            ends = _full(clock, held, self._since[s], config.block or _FOREVER,
-                         _FOREVER if config.every is None else config.every)
+            ends = _full(clock, held, self._since[s], config.block or FOREVER,
+                         FOREVER if config.every is None else config.every)
             for end in ends:
                 block = rows.take(np.arange(at, held + end))
                 parts += self._evaluate(block, clock[end - 1:end].repeat(len(block)), s)
@@ -205,18 +248,24 @@ class CorrelateLogic:
                 self._waiting[s].add(rest)
                 if at or held == 0:
                     left = len(rest)
-                    self._since[s] = int(clock[-left]) if left else _FOREVER
-                self._oldest[s] = int(rest.time.min(initial=_FOREVER))
+                    self._since[s] = int(clock[-left]) if left else FOREVER
+                self._oldest[s] = int(rest.time.min(initial=FOREVER))
         return self._joined(parts)
 
+    def _everything(self, s: int) -> list[Rows]:
+        """The rows of an unfinished block."""
+        held = self._waiting[s].due(np.full(self._keys.room, FOREVER))
+        return [Rows(held.slot, held.time, held.n, held.payload(np.arange(len(held))))] if len(
+            held) else []
+
     def _flush(self, s: int, now: int | None) -> list[pa.RecordBatch]:
-        rows = Rows.concat(self._waiting[s].everything())
+        rows = Rows.concat(self._everything(s))
         rows = rows.take(np.argsort(rows.n))
         clock = (np.full(len(rows), now) if now is not None
                  else self._clocks[SIDES[s]][rows.key])
         parts = self._evaluate(rows, clock, s)
         self._waiting[s].clear()
-        self._since[s] = self._oldest[s] = _FOREVER
+        self._since[s] = self._oldest[s] = FOREVER
         self._held[s].add(rows)
         return parts
 
@@ -227,13 +276,12 @@ class CorrelateLogic:
         config = self._config
         first = base.payload.column(_MIN).to_numpy()
         nearest, furthest = self._span(first, base.time, s)
-        parts = self._held[1 - s].near(nearest, furthest)
-        if not parts:
+        other = self._near(base.key, nearest, furthest, 1 - s)
+        if not len(other):
             return []
-        other = Rows.concat(parts)
         order = np.argsort(other.n)  # ties in order of arrival, however the runs were cut
         targets, by_time = arrange(other.key[order], other.payload.column(_MIN).to_numpy()[order],
-                                   other.time[order], len(self._keys))
+                                   other.time[order], self._keys.room)
         origin = order[by_time]
         pairs = match(config.algorithm, base.key, first, base.time, targets, self._tasks[s],
                       config.probability, self._counters)
@@ -247,6 +295,17 @@ class CorrelateLogic:
         mine = base.payload.take(pa.array(pairs.base)), other.payload.take(pa.array(theirs))
         left, right = mine if s == 0 else mine[::-1]
         return [self._pairs(left, right, pairs.probability, when)]
+
+    def _near(self, keys: Int64, first: int, last: int, s: int) -> Rows:
+        """Rows held by side s, of these keys at most, whose latest times may lie in the span."""
+        if self._by[0]:
+            slots = np.unique(keys)
+            held = self._held[s].upto(slots, np.full(len(slots), last))
+        else:
+            held = self._held[s].between(first, last)
+        index = np.flatnonzero(held.time >= first)
+        return Rows(held.slot[index], held.time[index], held.n[index],
+                    held.payload(index) if len(index) else empty_rows(self._schemas[s]))
 
     def _span(self, first: Int64, last: Int64, s: int) -> tuple[int, int]:
         """Latest times that partners of these rows can have."""
@@ -273,9 +332,9 @@ class CorrelateLogic:
                        for s in self._schemas)
         return self._pairs(left, right, np.zeros(0), np.zeros(0, np.int64))
 
-    def _told(self, rows: pa.RecordBatch, index: Int64, reasons: Any,
-              when: Int64) -> pa.RecordBatch:
-        """Rows that are late or of no use; of copies, only the owner's."""
+    def _outcome(self, rows: pa.RecordBatch, index: Int64, reasons: Any,
+                 when: Int64) -> pa.RecordBatch:
+        """Rows that are late or quarantined; of copies, only the owner's."""
         out = rows.take(pa.array(index))
         owner = self._config.owner
         if owner is not None:
@@ -286,33 +345,37 @@ class CorrelateLogic:
             out = out.drop_columns([owner])
         return outcome(out, reasons, when)
 
-    def _quiet(self, parts: list[pa.RecordBatch]) -> Out:
-        schema = self._schemas[0] or self._schemas[1]
-        empty = pa.record_batch({}) if schema is None else pa.RecordBatch.from_pylist([], schema)
-        if self._config.owner in empty.schema.names:
-            empty = empty.drop_columns([self._config.owner])
-        none = outcome(empty, None, np.zeros(0, np.int64))
-        return Out(self._joined(parts), none, none, self._notes())
-
-    def _thresholds(self, s: int) -> Int64:
-        """For each key the latest time below which a held row of side s has no partner to come."""
-        clock = self._clocks[SIDES[1 - s]]
+    def _thresholds(self, s: int, slots: Int64) -> Int64:
+        """For these keys the latest time below which a held row of side s has no partner to come.
+        """
+        self._clocks.need(slots)
+        clock = self._clocks[SIDES[1 - s]][slots]
         ends = np.where(clock == NEVER, NEVER // 2, clock) - self._config.max_delay[1 - s]  # type: ignore[index]
         return np.minimum(ends, self._oldest[1 - s]) + self._reach[s]
 
-    def _obsolete(self, s: int, rows: Rows) -> NDArray[np.bool_]:
-        return rows.time < self._thresholds(s)[rows.key]
+    def _obsolete(self, s: int, slot: Int64, time: Int64, n: Int64) -> NDArray[np.bool_]:
+        return np.asarray((time < self._thresholds(s, slot))
+                          | (n < self._clocks["born"][slot, s]))
 
-    def _drop_obsolete(self) -> None:
-        for s, hold in enumerate(self._held):
-            if len(hold):
-                parts = hold.due(int(self._thresholds(s).max()) - 1)
-                hold.settle([np.ones(len(part), bool) for part in parts], parts)
+    def _drop_obsolete(self, slots: Int64 | None) -> None:
+        """Drop rows of these keys (None: of all) that no row to come can pair with."""
+        for s, buffer in enumerate(self._held):
+            if not len(buffer):
+                continue
+            if slots is None:
+                everyone = np.arange(self._keys.room)
+                held = buffer.due(self._thresholds(s, everyone) - 1)
+            else:
+                held = buffer.upto(slots, self._thresholds(s, slots) - 1)
+            buffer.leave(held, np.ones(len(held), bool))
+            self._count(held.slot, -1)
 
     def _buffered(self) -> int:
-        return sum(len(hold) for hold in [*self._held, *self._waiting])
+        return sum(len(buffer) for buffer in [*self._held, *self._waiting])
 
-    def _notes(self) -> dict[str, Any]:
+    def notes(self) -> dict[str, Any]:
+        """Rows held, keys, clocks, and what was counted."""
+        self._clocks.need_all()
         totals, (probes, hits, unseen) = self._totals, self._counters.tolist()
         clocks = [self._clocks[side] for side in SIDES]
         return {
@@ -337,12 +400,12 @@ def _side(side: str) -> int:
     return SIDES.index(side)
 
 
-def _none(rows: Rows) -> NDArray[np.bool_]:
-    return np.zeros(len(rows), bool)
+def _none(slot: Int64, time: Int64, n: Int64) -> NDArray[np.bool_]:
+    return np.zeros(len(slot), bool)
 
 
 @njit(cache=True)
-def _follow(arrival: Int64, key: Int64, clock: Int64, out: Int64) -> None:
+def follow_into(arrival: Int64, key: Int64, clock: Int64, out: Int64) -> None:
     """The clock of a key at each arrival: its greatest arrival so far."""
     for j in range(len(arrival)):
         clock[key[j]] = max(clock[key[j]], arrival[j])

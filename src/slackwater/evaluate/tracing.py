@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slackwater.core.kernel import Store
-from slackwater.reorder.policy import Arrivals, Estimator, Policy
+from slackwater.core.release import Walk
+from slackwater.reorder.policy import Estimator, Policy, Seen
 
 __all__ = ["Traced"]
 
@@ -39,30 +40,22 @@ class Traced(Policy):
     def __str__(self) -> str:
         return f"Traced({self.policy})"
 
-    def estimator(self) -> Estimator:
+    def estimator(self, store: Store, *, literal: bool = False) -> Estimator:
         """Start afresh, with nothing written down."""
         self._batches.clear()
-        return _Listening(self.policy.estimator(), self._batches)
+        estimator = self.policy.estimator(store, literal=literal)
+        advance = estimator.advance
+
+        def listening(seen: Seen, walk: Walk) -> Float64:
+            buffers = advance(seen, walk)
+            self._batches.append(buffers)
+            return buffers
+
+        estimator.advance = listening  # type: ignore[method-assign]
+        estimator.exact = False  # type: ignore[misc]  (the short way would not come by here)
+        return estimator
 
     def buffer_times(self) -> Float64:
         """In microseconds, one an arrival, in arrival order."""
         return np.concatenate([np.zeros(0), *self._batches])
 
-
-class _Listening:
-    def __init__(self, estimator: Estimator, batches: list[Float64]) -> None:
-        self._estimator, self._batches = estimator, batches
-
-    def advance(self, arrivals: Arrivals) -> tuple[Int64, Float64]:
-        threshold, buffer = self._estimator.advance(arrivals)
-        self._batches.append(buffer)
-        return threshold, buffer
-
-    def thresholds(self, now: Int64) -> Int64:
-        return self._estimator.thresholds(now)
-
-    def save(self, store: Store) -> dict[str, Any]:
-        return self._estimator.save(store)
-
-    def load(self, store: Store, meta: dict[str, Any]) -> None:
-        self._estimator.load(store, meta)

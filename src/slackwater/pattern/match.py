@@ -9,7 +9,7 @@ from slackwater.core.durations import Duration, micros
 from slackwater.core.errors import ConfigError, did_you_mean
 from slackwater.core.events import Roles
 from slackwater.core.kernel import Store
-from slackwater.core.state import unbundle
+from slackwater.core.stage import Stage
 from slackwater.pattern.pattern import Pattern
 from slackwater.reorder.policies.named import as_policy
 from slackwater.reorder.policies.static import Static
@@ -25,7 +25,7 @@ SELECT = ("skip_till_any", "skip_till_next", "strict")
 
 
 @dataclass(frozen=True)
-class Match:
+class Match(Stage):
     """Find a pattern of events in a stream whose events arrive out of order.
 
     Any arrival order within the slack gives the same matches, with the same ids.
@@ -60,6 +60,9 @@ class Match:
         the run fails.  Partial results count too: 64 steps of construction for each.
     max_future_skew
         A row stamped further ahead of its arrival is quarantined.
+    forget_after
+        A stream that is silent for longer than this on the arrival clock, and has nothing that a
+        match could use, starts afresh with its next row (see `slackwater.core.keyed`).
     use_clock, use_partition, sort_batches
         The optimisations, to be switched off for measuring: AIS-CLOCK (an in-order event is
         appended, no pointer is checked); the divider (outdated instances are not visited, the
@@ -96,14 +99,16 @@ class Match:
     select: str = "skip_till_any"
     max_matches: int = 1_000_000
     max_future_skew: Duration = "5 minutes"
+    forget_after: Duration | None = "1 day"
     use_clock: bool = True
     use_partition: bool = True
     sort_batches: bool = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "slack", _slack(self.slack))
-        object.__setattr__(self, "max_future_skew",
-                           micros(self.max_future_skew, name="max_future_skew"))
+        for name in ("max_future_skew", "forget_after"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, micros(getattr(self, name), name=name))
         _one_of("emit", self.emit, EMIT)
         _one_of("select", self.select, SELECT)
         if self.roles.type is None:
@@ -133,22 +138,11 @@ class Match:
         assert isinstance(self.slack, Policy)
         return self.slack
 
-    def start(self, store: Store | None = None) -> MatchLogic:
-        """Begin with nothing held."""
+    def logic(self, store: Store) -> MatchLogic:
+        """A logic with nothing held."""
         from slackwater.pattern.logic import MatchLogic
 
         return MatchLogic(self, store)
-
-    def restore(self, snapshot: bytes, store: Store | None = None) -> MatchLogic:
-        """Resume where `snapshot` was taken."""
-        from slackwater.pattern.logic import MatchLogic
-
-        own = None
-        if store is None:
-            snapshot, own = unbundle(snapshot)
-        logic = MatchLogic(self, own if store is None else store)
-        logic.resume(snapshot, own)
-        return logic
 
 
 def _slack(given: Duration | Policy) -> Policy:

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from slackwater.core.errors import DataError
 from slackwater.core.events import NEVER
-from slackwater.core.state import KeyTable
+from slackwater.core.kernel import MemoryStore
+from slackwater.core.release import order_by_key
 from slackwater.core.state.buffer import Rows
-from slackwater.pattern.clocks import FOREVER, Passed, sequence_numbers
+from slackwater.core.state.keys import Keys
 from slackwater.pattern.construct import (
     BUILT,
     ERROR,
@@ -30,12 +31,23 @@ from slackwater.pattern.pattern import Bound
 from slackwater.pattern.program import assemble
 from slackwater.pattern.schedule import schedule
 from slackwater.pattern.straight import is_straight, run_straight
-from slackwater.reorder.release import order_by_key
+from slackwater.reorder.reorder import running_numbers
 
-__all__ = ["Batch", "Runner", "less"]
+__all__ = ["FOREVER", "Batch", "Passed", "Runner", "less"]
 
 Int64 = NDArray[np.int64]
+FOREVER = int(np.iinfo(np.int64).max)
 _NOTHING = FOREVER - 1  # the first event has no match so far
+
+
+@dataclass(frozen=True)
+class Passed:
+    """What a batch did to the watermarks; one entry per row."""
+
+    stream: Int64
+    mark: Int64  # the stream's watermark after the row
+    late_by: Int64  # how far the row is behind it, 0 if it is not late
+    arrival: Int64
 
 
 @dataclass(frozen=True)
@@ -46,7 +58,7 @@ class Batch:
     kept: Int64  # which rows of the batch
     passed: Passed
     n: Int64
-    told: Int64  # the streams' watermarks before
+    emitted: Int64  # the streams' watermarks before
     mark: Int64  # and after
 
 
@@ -63,7 +75,7 @@ class Runner:
         self._straight = not self._strict and is_straight(self._plan)
         self._programs = assemble(bound.conditions)
         self._within = tuple(dict.fromkeys((*config.roles.key, *bound.partition)))
-        self._parts = KeyTable("parts", self._within)
+        self._parts = Keys("parts", self._within, MemoryStore())
         self.live = Live(self._plan, bound.lanes)
         self.built = 0
 
@@ -85,9 +97,9 @@ class Runner:
             time, n, stream = time[kept], n[kept], stream[kept]
         value, known = self._bound.values(rows)
         number = self._config.roles.sequence
-        seq = np.zeros(len(time), np.int64) if number is None else sequence_numbers(
+        seq = np.zeros(len(time), np.int64) if number is None else running_numbers(
             rows.column(number))
-        self.live.append(time=time, seq=seq, n=n, stream=stream, part=self._parts.codes(rows),
+        self.live.append(time=time, seq=seq, n=n, stream=stream, part=self._parts.slots(rows)[0],
                          mask=mask, value=value, known=known, payload=rows)
         return kept
 
@@ -95,17 +107,17 @@ class Runner:
         """Start again with these events only, in the order of n: after a restart or a purge."""
         self.live.clear()
         self._bound.forget()
-        self._parts = KeyTable("parts", self._within)
+        self._parts = Keys("parts", self._within, MemoryStore())
         if len(time):
             self.take_in(rows, time, n, stream, np.zeros(len(time), bool))
-            self.live.rebuild(len(self._parts))
+            self.live.rebuild(self._parts.room)
 
     # -- matches out ----------------------------------------------------------------------------
 
     def run(self, batch: Batch) -> tuple[Matches, Int64, Rows | None]:
         """Put the new rows into the stacks.
 
-        Returns the matches to be told, the arrival number that lets each go, and those that must
+        Returns the matches to emit, the arrival number that releases each, and those that must
         wait until they are final.
         """
         config = self._config
@@ -125,9 +137,9 @@ class Runner:
         retract = config.emit == "eager" and len(plan.gap) > 0
         stepwise = retract or not config.sort_batches
         stream = live["stream"][batch.first:]
-        oldest = less(batch.passed.mark[batch.kept] if stepwise else batch.told[stream],
+        oldest = less(batch.passed.mark[batch.kept] if stepwise else batch.emitted[stream],
                       config.retention)
-        st = live.reserve(len(self._parts), batch.first)
+        st = live.reserve(self._parts.room, batch.first)
         s = new_scratch(plan.m, len(plan.gap), live.longest())
         found = run_any(self._order(batch.first, stepwise), live["part"], live["mask"], oldest,
                         batch.first, plan, self._programs, live.events(), st, s,
@@ -141,7 +153,7 @@ class Runner:
 
     def _stepwise(self, batch: Batch) -> Matches:
         plan, live = self._plan, self.live
-        st = live.reserve(len(self._parts), batch.first)
+        st = live.reserve(self._parts.room, batch.first)
         s = new_scratch(plan.m, len(plan.gap), live.longest())
         found = run_stepwise(self._order(batch.first, True), live["part"], live["mask"],
                              less(batch.passed.mark[batch.kept], self._config.retention),
@@ -154,12 +166,12 @@ class Runner:
     def _chosen(self, batch: Batch) -> tuple[Matches, Int64]:
         """Final, `skip_till_next` or `strict`: the first events whose matches may be decided."""
         config, plan, live = self._config, self._plan, self.live
-        st = live.reserve(len(self._parts), batch.first)
+        st = live.reserve(self._parts.room, batch.first)
         build(self._order(batch.first, False), live["part"], live["mask"], plan, live.events(), st,
               config.use_clock)
-        told, mark = batch.told, batch.mark
+        emitted, mark = batch.emitted, batch.mark
         part, stream, due = live["part"], live["stream"], live["due"]
-        touched = np.zeros(len(self._parts), bool)
+        touched = np.zeros(self._parts.room, bool)
         touched[part[batch.first:]] = True
         starts = np.flatnonzero((live["mask"] & 1 == 1) & (due != FOREVER)
                                 & (touched[part] | (due < mark[stream])))
@@ -177,7 +189,7 @@ class Runner:
         whose = stream[found.trigger]
         undecided = close >= mark[whose]
         np.minimum.at(due, found.trigger[undecided], close[undecided])
-        tell = np.flatnonzero(~undecided & (close >= told[whose]))
+        tell = np.flatnonzero(~undecided & (close >= emitted[whose]))
         steps = self._release(close[tell], whose[tell], batch)
         return found.take(tell), steps
 
@@ -198,8 +210,8 @@ class Runner:
                 "counts": pa.FixedSizeListArray.from_arrays(pa.array(rest.counts.ravel()),
                                                             self._plan.m)})
             waiting = Rows(stream[later], close[later], rest.trigger, payload)
-        told_now, step = self._standing(found.take(now), step[now])
-        return told_now, np.maximum(step, told_now.trigger), waiting
+        standing, step = self._standing(found.take(now), step[now])
+        return standing, np.maximum(step, standing.trigger), waiting
 
     def resume(self, waiting: Rows, batch: Batch) -> tuple[Matches, Int64]:
         """Waiting matches that are due: those that still stand, and what lets each go."""
@@ -224,11 +236,11 @@ class Runner:
 
         Time that passed without an arrival counts as an arrival after all others.
         """
-        passed, streams = batch.passed, len(batch.told)
+        passed, streams = batch.passed, len(batch.emitted)
         starts = np.zeros(streams + 1, np.int64)
         np.cumsum(np.bincount(passed.stream, minlength=streams), out=starts[1:])
         order = np.argsort(passed.stream, kind="stable")
-        at = release_steps(close, stream, passed.mark, starts, order, batch.told)
+        at = release_steps(close, stream, passed.mark, starts, order, batch.emitted)
         if len(order) == 0:
             final = batch.mark[stream] > close
             return np.where(at < 0, NEVER, np.where(final, FOREVER - 1, FOREVER))
@@ -246,7 +258,7 @@ class Runner:
         time, n = live["time"][first:], live["n"][first:]
         if self._config.roles.sequence is not None:
             return np.lexsort((n, live["seq"][first:], time, part)) + first
-        order, _ = order_by_key(part, time, n, len(self._parts))
+        order, _ = order_by_key(part, time, n, self._parts.room)
         return order + first
 
     def _matches(self, found: Found) -> Matches:

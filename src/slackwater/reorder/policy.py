@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
+from numba import njit
 from numpy.typing import NDArray
 
 from slackwater.core.durations import Duration, format_duration, micros
 from slackwater.core.errors import SnapshotError
 from slackwater.core.events import NEVER
 from slackwater.core.kernel import Store
-from slackwater.core.state import Table
+from slackwater.core.release import Walk, release_by
+from slackwater.core.state.pages import Pages
+from slackwater.reorder.belief import Belief
 
-__all__ = ["NO_SEQUENCE", "Arrivals", "DelayPolicy", "Estimator", "Explains", "Policy"]
+__all__ = ["NO_SEQUENCE", "DelayPolicy", "Estimator", "Explains", "Names", "Policy", "Seen"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -25,42 +29,77 @@ NO_SEQUENCE = NEVER
 """Stands for a missing sequence number."""
 
 
-@dataclass(frozen=True)
-class Arrivals:
-    """A batch as a policy sees it: one entry an arrival, in arrival order.
+Names = Callable[[Int64], pa.Array]
+"""Gives the names of sources, by slot."""
 
-    `group` is the code of the estimate that the row belongs to (its key, or its scope); `groups`
-    how many there are so far.  For policies that ask for sources (`Policy.needs_source`): `source`
-    is a code for source and group together, `names` the sources' names by that code, `sequence` the
+
+@dataclass(frozen=True)
+class Seen:
+    """Arrivals as a policy sees them, in arrival order.
+
+    `group` is the slot of the estimate that a row belongs to (its key's, or its scope's).  `source`
+    (for policies with `needs_source`) is a slot for source and group together, `sequence` the
     producer's running number (`NO_SEQUENCE`: none); None where there is no such column.
+    `source_column` is that column as it came.
     """
 
     time: Int64
     arrival: Int64
     group: Int64
-    groups: int
     source: Int64 | None = None
     sequence: Int64 | None = None
-    names: pa.Array | None = None
+    source_column: pa.Array | None = None
+
+    def __len__(self) -> int:
+        return len(self.time)
 
 
-class Estimator(Protocol):
-    """A policy at work."""
+class Estimator(ABC):
+    """A policy at work, for any number of groups.
 
-    def advance(self, arrivals: Arrivals) -> tuple[Int64, Float64]:
-        """See arrivals.
+    What has been released, and so what is late, is known to the `Walk` alone: a policy that learns
+    from late rows runs through the arrivals with `advance_to` and `take`, and is told.
+    """
 
-        For each: the threshold θ at or below which held events of its key leave *before* it is
-        taken in, and the buffer time in force after it (for metrics; microseconds).
+    exact: ClassVar[bool] = False
+    """Whether `look` gives the thresholds themselves, which do not depend on late rows."""
+
+    @abstractmethod
+    def grow(self, groups: int, sources: int) -> None:
+        """Have room for so many groups and sources."""
+
+    @abstractmethod
+    def reset(self, groups: Int64) -> None:
+        """Start these groups afresh."""
+
+    def reset_sources(self, sources: Int64) -> None:
+        """Start these sources afresh."""
+        return
+
+    def silent_sources(self, now: int, silence: int) -> Int64:
+        """Sources not heard for longer than `silence`, which may be forgotten."""
+        return np.zeros(0, np.int64)
+
+    def look(self, seen: Seen) -> Int64:
+        """For each arrival the threshold θ at or below which held events of its key leave *before*
+        it is taken in; if not `exact`, a time that θ does not exceed.
         """
+        return np.maximum(seen.time, np.maximum.accumulate(seen.arrival))
 
+    @abstractmethod
+    def advance(self, seen: Seen, walk: Walk) -> Float64:
+        """Run through the arrivals; the buffer time in force after each (microseconds)."""
+
+    @abstractmethod
     def thresholds(self, now: Int64) -> Int64:
-        """For each group, the threshold that time alone has reached at its `now`."""
+        """For each group, the threshold that time alone has reached at its `now` (NEVER: none)."""
 
-    def save(self, store: Store) -> dict[str, Any]:
+    @abstractmethod
+    def save(self) -> dict[str, Any]:
         """Write what changed to the store, return what `load` needs."""
 
-    def load(self, store: Store, meta: dict[str, Any]) -> None:
+    @abstractmethod
+    def load(self, meta: Mapping[str, Any]) -> None:
         """Read what `save` wrote."""
 
 
@@ -68,17 +107,17 @@ class Estimator(Protocol):
 class Explains(Protocol):
     """An estimator that can say why: its words go into ``_reason``, its notes into `Out.notes`."""
 
-    def why_ready(self, step: Int64, names: pa.Array | None) -> pa.Array:
-        """What rows waited for that the last batch's arrivals `step` let go."""
+    def why_ready(self, step: Int64, names: Names | None) -> pa.Array:
+        """What rows waited for that the last batch's arrivals `step` released."""
 
-    def why_ready_by_time(self, group: Int64, names: pa.Array | None) -> pa.Array:
-        """What rows of these groups waited for that the last call of `thresholds` let go."""
+    def why_ready_by_time(self, group: Int64, names: Names | None) -> pa.Array:
+        """What rows of these groups waited for that the last call of `thresholds` released."""
 
-    def why_late(self, row: Int64, names: pa.Array | None) -> pa.Array:
+    def why_late(self, row: Int64, names: Names | None) -> pa.Array:
         """Why rows of the last batch are late (null: nothing more to say)."""
 
-    def notes(self, names: pa.Array | None) -> dict[str, Any]:
-        """Facts about the state; `names` as in `Arrivals`."""
+    def notes(self, names: Names | None) -> dict[str, Any]:
+        """Facts about the state."""
 
 
 class Policy(ABC):
@@ -94,9 +133,16 @@ class Policy(ABC):
     needs_source: ClassVar[bool] = False
     """Whether it looks at who sent an event, and at the producer's running number."""
 
+    bound: ClassVar[str | None] = None
+    """The parameter that says which share of the rows may be late."""
+
     @abstractmethod
-    def estimator(self) -> Estimator:
-        """Start afresh."""
+    def estimator(self, store: Store, *, literal: bool = False) -> Estimator:
+        """Start afresh; `literal`: learn from every row, as the papers do (see `belief`)."""
+
+    def identity(self) -> dict[str, Any]:
+        """What may not change over a restart."""
+        return {"policy": type(self).__name__}
 
     def __str__(self) -> str:
         parts = []
@@ -129,6 +175,9 @@ class DelayPolicy(Policy):
     ...         return 2 * worse
     """
 
+    learns: ClassVar[bool] = True
+    """Whether the buffer time depends on the delays at all."""
+
     @abstractmethod
     def initial_state(self) -> Any:
         """The state of a new group: numbers, the first of them the buffer time."""
@@ -144,46 +193,103 @@ class DelayPolicy(Policy):
             before[j] = state[g, 0]
             after[j] = state[g, 0] = self.step(state[g], float(delay[j]))
 
-    def estimator(self) -> DelayEstimator:
+    def estimator(self, store: Store, *, literal: bool = False) -> DelayEstimator:
         """Start afresh."""
-        return DelayEstimator(self)
+        return DelayEstimator(self, store, literal)
 
 
-class DelayEstimator:
+class DelayEstimator(Estimator):
     """Runs a `DelayPolicy` for any number of groups."""
 
-    def __init__(self, policy: DelayPolicy) -> None:
+    exact = True
+
+    def __init__(self, policy: DelayPolicy, store: Store, literal: bool) -> None:
         self._policy = policy
         start = np.asarray(policy.initial_state(), np.float64)
-        self._table = Table("policy", {"state": start})
+        self._groups = Pages("policy", {"state": start}, store)
         self._width = len(start)
+        self._belief = None if literal or not policy.learns else Belief(max(start[0], 0.0), store)
+        self._threshold, self._after = np.zeros(0, np.int64), np.zeros(0)
 
-    def advance(self, arrivals: Arrivals) -> tuple[Int64, Float64]:
+    def grow(self, groups: int, sources: int) -> None:
+        """Have room."""
+        self._groups.grow(groups)
+        if self._belief is not None:
+            self._belief.grow(groups)
+
+    def reset(self, groups: Int64) -> None:
+        """Start these groups afresh."""
+        self._groups.reset(groups)
+        if self._belief is not None:
+            self._belief.reset(groups)
+
+    def look(self, seen: Seen) -> Int64:
         """See arrivals: θ_j = a_j − B_{j−1}."""
-        self._table.grow(arrivals.groups)
-        self._table.touch(arrivals.group)
-        delay = (arrivals.arrival - arrivals.time).astype(np.float64)
+        self._groups.touch(seen.group)
+        delay = (seen.arrival - seen.time).astype(np.float64)
         before, after = np.empty_like(delay), np.empty_like(delay)
-        self._policy.buffers(delay, arrivals.group, self._table["state"], before, after)
-        return arrivals.arrival - np.ceil(before).astype(np.int64), after
+        state = self._groups["state"]
+        teaches = (None if self._belief is None else
+                   self._belief.teaches(delay, seen.group, seen.source_column))
+        if teaches is None or teaches.all():
+            self._policy.buffers(delay, seen.group, state, before, after)
+        else:
+            some = np.flatnonzero(teaches)
+            old, new = np.empty(len(some)), np.empty(len(some))
+            first = state[seen.group, 0].copy()
+            self._policy.buffers(delay[some], seen.group[some], state, old, new)
+            _stay(seen.group, teaches, first, old, new, state[:, 0].copy(), before, after)
+        self._after = after
+        self._threshold = seen.arrival - np.ceil(before).astype(np.int64)
+        return self._threshold
+
+    def advance(self, seen: Seen, walk: Walk) -> Float64:
+        """Release by the thresholds that `look` has found."""
+        release_by(walk, self._threshold)
+        return self._after
+
+    @property
+    def buffers(self) -> Float64:
+        """The buffer time after each arrival that `look` saw last."""
+        return self._after
 
     def thresholds(self, now: Int64) -> Int64:
         """For each group now − B."""
-        buffer = np.ceil(self._table["state"][:, 0]).astype(np.int64)
-        return np.where(now < NEVER + buffer, NEVER, now - buffer)
+        self._groups.need_all()
+        buffer = np.ceil(self._groups["state"][:, 0]).astype(np.int64)
+        return np.where(now == NEVER, NEVER, now - np.where(now == NEVER, 0, buffer))
 
-    def save(self, store: Store) -> dict[str, Any]:
+    def save(self) -> dict[str, Any]:
         """Write the touched pages."""
-        return {"rows": self._table.save(store), "width": self._width}
+        return {"groups": self._groups.save(), "width": self._width,
+                "belief": None if self._belief is None else self._belief.save()}
 
-    def load(self, store: Store, meta: dict[str, Any]) -> None:
-        """Read all pages."""
+    def load(self, meta: Mapping[str, Any]) -> None:
+        """Know the pages that `save` told of."""
         if meta["width"] != self._width:
             raise SnapshotError(
-                f"{type(self._policy).__name__} keeps {self._width} numbers a key, the snapshot "
+                f"{type(self._policy).__name__} keeps {self._width} numbers per key, the snapshot "
                 f"{meta['width']}", step="restore reorder",
                 hint="the window length `n` cannot change over a restart; start afresh, or keep it")
-        self._table.load(store, meta["rows"])
+        self._groups.load(meta["groups"])
+        if self._belief is not None and meta["belief"] is not None:
+            self._belief.load(meta["belief"])
+
+
+@njit(cache=True)
+def _stay(group: Int64, teaches: NDArray[np.bool_], first: Float64, old: Float64, new: Float64,
+          spare: Float64, before: Float64, after: Float64) -> None:
+    """Where an arrival taught nothing, the buffer time stays as it was."""
+    for j in range(len(group) - 1, -1, -1):
+        spare[group[j]] = first[j]  # the state before the batch
+    at = 0
+    for j in range(len(group)):
+        if teaches[j]:
+            before[j], after[j] = old[at], new[at]
+            spare[group[j]] = new[at]
+            at += 1
+        else:
+            before[j] = after[j] = spare[group[j]]
 
 
 def durations(policy: Policy, *names: str, least: int | None = 0) -> None:

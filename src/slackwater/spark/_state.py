@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
@@ -59,28 +59,51 @@ class Head:
     ----------
     shards
         How many shards there were: with another number, keys would look for their state elsewhere.
-    tick
-        Time of the last tick that the shard saw, in microseconds.
     held
-        How many rows wait: a tick has nothing to do where none do.
+        How many rows wait: time has nothing to do where none do.
     clocks
-        The greatest arrival of each input so far, where a kernel has two.
+        How far each input has come: the arrival up to which all its partitions were read.
+    latest
+        The greatest arrival of any input.
+    tick
+        Real time of the last micro-batch with data, if it had a tick; None: not known.
+    ticked
+        The time that the kernel was last told.
     index
         The kernel's index into the store.
     """
 
     shards: int
-    tick: int | None = None
     held: int = 0
-    clocks: list[int] = field(default_factory=lambda: [0, 0])
+    clocks: list[int | None] = field(default_factory=lambda: [None, None])
+    latest: int | None = None
+    tick: int | None = None
+    ticked: int | None = None
     index: bytes | None = None
 
     SCHEMA: ClassVar[str] = "head string, index binary"
 
+    def read_on(self, parts: dict[int, dict[int, int]], tick: int | None) -> None:
+        """Rows have come in: for each input, the greatest arrival of each of its partitions.
+
+        A partition gives its rows in arrival order, so all up to the least of those were read.
+        """
+        for at, reached in parts.items():
+            before = self.clocks[at]
+            now = min(reached.values())
+            self.clocks[at] = now if before is None else max(before, now)
+            self.latest = max(self.latest or now, max(reached.values()))
+        self.tick = tick
+
+    def caught_up(self, tick: int) -> int | None:
+        """Nothing came in: the input has caught up, and only now real time tells of silence."""
+        if self.tick is None:
+            self.tick = tick
+        return None if self.latest is None else self.latest + max(tick - self.tick, 0)
+
     def to_row(self) -> tuple[Any, ...]:
         """For ValueState.update."""
-        head = {"shards": self.shards, "tick": self.tick, "held": self.held,
-                "clocks": self.clocks}
+        head = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "index"}
         return (json.dumps(head), self.index)
 
     @classmethod

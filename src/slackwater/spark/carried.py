@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from slackwater.core.events import RESERVED, event_times
 from slackwater.core.kernel import Out
 from slackwater.spark.packing import ROW, canonical_schema
 
-__all__ = ["Carried", "Input", "in_arrival_order", "output_schema", "statuses"]
+__all__ = ["Carried", "Input", "output_schema", "statuses"]
 
 Spread = Callable[[pa.RecordBatch], tuple[pa.RecordBatch, Any]]
 
@@ -42,6 +41,12 @@ class Input:
     side: str | None = None
     spread: Spread | None = None
 
+    def greatest_arrival(self, rows: pa.RecordBatch) -> int | None:
+        """The greatest readable arrival of rows: how far this partition of the input has come."""
+        assert self.arrival is not None
+        stamps, readable = event_times(rows.column(self.arrival), unit=self.unit, name=self.arrival)
+        return int(stamps[readable].max()) if readable.any() else None
+
 
 @dataclass(frozen=True)
 class Carried:
@@ -54,7 +59,8 @@ class Carried:
     inputs
         One, or the two sides.
     quiet
-        Real time in microseconds after which a silent key's held rows leave; None: never.
+        By how much a silent key's time follows that of the whole input, in microseconds; None: a
+        key's rows wait for its next row.
     step
         The operator's name in messages.
     """
@@ -65,11 +71,9 @@ class Carried:
     step: str
 
     def push(self, logic: Any, at: int, batch: pa.RecordBatch) -> Out:
-        """Hand rows of the input with number `at` to a logic, in arrival order."""
-        given = self.inputs[at]
-        if given.arrival is not None:
-            batch = in_arrival_order(batch, given.arrival, given.unit)
-        out: Out = logic.push(batch) if given.side is None else logic.push(batch, given.side)
+        """Hand rows of the input with number `at` to a logic."""
+        side = self.inputs[at].side
+        out: Out = logic.push(batch) if side is None else logic.push(batch, side)
         return out
 
 
@@ -110,11 +114,3 @@ def statuses(out: Out) -> Iterator[tuple[str, pa.RecordBatch]]:
         if batch.num_rows:
             yield status, batch
 
-
-def in_arrival_order(batch: pa.RecordBatch, arrival: str, unit: str | None) -> pa.RecordBatch:
-    """Rows sorted by arrival; ties stay in input order, unreadable arrivals come first."""
-    stamps, readable = event_times(batch.column(arrival), unit=unit, name=arrival)
-    stamps = np.where(readable, stamps, np.iinfo(np.int64).min)
-    if (stamps[1:] >= stamps[:-1]).all():
-        return batch
-    return batch.take(pa.array(np.argsort(stamps, kind="stable")))

@@ -22,11 +22,11 @@ __all__ = ["PACKED", "ROW", "SHARD", "UNPACKED", "canonical_schema", "cast_to",
 
 SHARD = "_shard"
 ROW = "_row"
-PACKED = "shard int, input int, part int, chunk int, blob binary, tick bigint"
+PACKED = "shard int, input int, part int, chunk int, blob binary, clock bigint"
 UNPACKED = "status string, whole string, blob binary"
 
 _PACKED_ARROW = pa.schema([*((name, pa.int32()) for name in ("shard", "input", "part", "chunk")),
-                           ("blob", pa.binary()), ("tick", pa.int64())])
+                           ("blob", pa.binary()), ("clock", pa.int64())])
 _CHUNK = 1 << 18   # rows a task gathers before it packs them: bounds its memory
 _SLICE = 1 << 16   # rows of one Arrow batch handed back to the JVM
 
@@ -71,11 +71,16 @@ def _canonical_type(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def pack(schema: pa.Schema, at: int) -> Callable[[Batches], Batches]:
-    """For mapInArrow: rows that carry their shard's label → one blob a shard and chunk.
+Clock = Callable[[pa.RecordBatch], int | None]
+"""Gives the greatest arrival of rows."""
+
+
+def pack(schema: pa.Schema, at: int, labels: list[int],
+         clock: Clock | None) -> Callable[[Batches], Batches]:
+    """For mapInArrow: rows that carry their shard's label → one blob per shard and chunk.
 
     `schema` is the canonical schema of the rows without the label, which is the last column; `at`
-    the number of the input.
+    the number of the input.  With `clock`, every shard hears how far this partition has come.
     """
 
     def split(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Int]:
@@ -83,35 +88,46 @@ def pack(schema: pa.Schema, at: int) -> Callable[[Batches], Batches]:
         label = batch.column(last).to_numpy(zero_copy_only=False)
         return cast_to(batch.select(list(range(last))), schema), label
 
-    return _packing(split, at)
+    return _packing(split, at, labels, clock)
 
 
-def spread_and_pack(schema: pa.Schema, spread: Spread, labels: list[int],
-                    at: int) -> Callable[[Batches], Batches]:
+def spread_and_pack(schema: pa.Schema, spread: Spread, labels: list[int], at: int,
+                    clock: Clock | None) -> Callable[[Batches], Batches]:
     """The same for rows that may have to go to several places, which `spread` tells."""
 
     def split(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Int]:
         rows, place = spread(cast_to(batch, schema))
         return rows, np.asarray(labels, np.int32)[place % len(labels)]
 
-    return _packing(split, at)
+    return _packing(split, at, labels, clock)
 
 
-def _packing(split: Callable[[pa.RecordBatch], tuple[pa.RecordBatch, Int]],
-             at: int) -> Callable[[Batches], Batches]:
+def _packing(split: Callable[[pa.RecordBatch], tuple[pa.RecordBatch, Int]], at: int,
+             labels: list[int], clock: Clock | None) -> Callable[[Batches], Batches]:
     def run(batches: Batches) -> Batches:
         context = TaskContext.get()
         part = context.partitionId() if context is not None else 0
         waiting: list[pa.RecordBatch] = []
         rows = chunk = 0
+        reached: int | None = None
+
+        def packed() -> pa.RecordBatch:
+            nonlocal reached
+            given, label = split(batch_of(waiting))
+            now = None if clock is None else clock(given)
+            reached = now if reached is None else max(reached, now or reached)
+            return _pack_chunk(given, label, at, part, chunk)
+
         for batch in batches:
             waiting.append(batch)
             rows += batch.num_rows
             if rows >= _CHUNK:
-                yield _pack_chunk(*split(batch_of(waiting)), at, part, chunk)
+                yield packed()
                 waiting, rows, chunk = [], 0, chunk + 1
         if rows:
-            yield _pack_chunk(*split(batch_of(waiting)), at, part, chunk)
+            yield packed()
+        if reached is not None:
+            yield _packed(labels, at, part, -1, [None] * len(labels), reached)
 
     return run
 
@@ -124,10 +140,15 @@ def _pack_chunk(rows: pa.RecordBatch, label: Int, at: int, part: int,
         rows = rows.take(pa.array(order))
     ends = np.append(starts[1:], len(label))
     blobs = [ipc_bytes(rows.slice(a, b - a)) for a, b in zip(starts, ends, strict=True)]
+    return _packed(labels.tolist(), at, part, chunk, blobs, None)
+
+
+def _packed(labels: list[int], at: int, part: int, chunk: int, blobs: list[bytes | None],
+            clock: int | None) -> pa.RecordBatch:
     n = len(labels)
     return pa.RecordBatch.from_arrays(
         [pa.array(labels, pa.int32()), *(pa.array([i] * n, pa.int32()) for i in (at, part, chunk)),
-         pa.array(blobs, pa.binary()), pa.nulls(n, pa.int64())], schema=_PACKED_ARROW)
+         pa.array(blobs, pa.binary()), pa.array([clock] * n, pa.int64())], schema=_PACKED_ARROW)
 
 
 def cast_to(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

@@ -54,7 +54,7 @@ def carry(dfs: DataFrame | tuple[DataFrame, DataFrame], what: Carried, *,
         shards = 1
     labels = shard_labels(shards)
     packed = reduce(DataFrame.unionAll, (
-        _packed(df, given, schema, labels, at)
+        _packed(df, given, schema, labels, at, what.quiet is not None or len(sides) > 1)
         for at, (df, given, schema) in enumerate(zip(sides, what.inputs, schemas, strict=True))))
     output = output_schema(what, [_seen(given, schema) for given, schema in
                                   zip(what.inputs, schemas, strict=True)])
@@ -71,16 +71,17 @@ def carry(dfs: DataFrame | tuple[DataFrame, DataFrame], what: Carried, *,
     )
 
 
-def _packed(df: DataFrame, given: Input, schema: pa.Schema, labels: list[int],
-            at: int) -> DataFrame:
+def _packed(df: DataFrame, given: Input, schema: pa.Schema, labels: list[int], at: int,
+            timed: bool) -> DataFrame:
+    clock = given.greatest_arrival if timed and given.arrival is not None else None
     if given.spread is not None:
         return numbered(df).mapInArrow(
-            spread_and_pack(schema, given.spread, labels, at), PACKED)
+            spread_and_pack(schema, given.spread, labels, at, clock), PACKED)
     # as text, so that the two sides of a join agree whatever number types their keys have
     keys = [F.col(quoted(c)).cast("string") for c in given.shard_by]
     slot = F.pmod(F.xxhash64(*keys), F.lit(len(labels))).cast("int") if keys else F.lit(0)
     labelled = df.withColumn(SHARD, F.get(_array(labels), slot))
-    return numbered(labelled).mapInArrow(pack(schema, at), PACKED)
+    return numbered(labelled).mapInArrow(pack(schema, at, labels, clock), PACKED)
 
 
 def _array(labels: list[int]) -> Column:

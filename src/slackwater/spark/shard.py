@@ -7,13 +7,11 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
-import pyarrow as pa
 from pyspark import cloudpickle
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from slackwater.core.errors import SnapshotError
-from slackwater.core.events import event_times
 from slackwater.core.kernel import Out
 from slackwater.core.state.buffer import batch_of, ipc_batch, ipc_bytes
 from slackwater.spark._state import Head, SparkStore
@@ -44,39 +42,61 @@ class ShardProcessor(StatefulProcessor):
         self._store = SparkStore(handle)
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802
-        """Push a micro-batch, and let time pass by its ticks."""
+        """Push a micro-batch, and let time pass."""
         every = list(rows)
         blobs = sorted((r for r in every if r.blob is not None),
                        key=lambda r: (r.input, r.part, r.chunk))
-        tick = max((r.tick for r in every if r.blob is None), default=None)
         row = self._head.get()
         head = Head(self._shards) if row is None else Head.from_row(row)
         if not blobs and head.held == 0:
             return  # nothing came and nothing waits
+        now = self._time(head, [r for r in every if r.blob is None], bool(blobs))
+        if not blobs and now is None:
+            self._head.update(head.to_row())
+            return
         logic = self._resume(head)
-        if head.tick is not None and tick is not None:
-            # what a query missed while it was down (or slow) is not its keys' silence
-            logic.elapse(min(tick - head.tick, (self._what.quiet or 0) // 2))
         out = None
         for at in range(len(self._what.inputs)):
             mine = [ipc_batch(r.blob) for r in blobs if r.input == at]
             if mine:
-                batch = batch_of(mine)
-                out = self._what.push(logic, at, batch)
-                head.clocks[at] = max(head.clocks[at], self._latest(at, batch))
-                yield from self._told(out, at)
-        if len(self._what.inputs) > 1 and all(head.clocks):
-            # both sides have come this far: what can have no partner any more may go
-            out = logic.tick(min(head.clocks))
-            yield from self._told(out, 0)
-        if tick is not None:
-            out = logic.idle(self._what.quiet or 0)
-            yield from self._told(out, 0)
-            head.tick = tick
+                out = self._what.push(logic, at, batch_of(mine))
+                yield from self._rows(out, at)
+        if now is not None:
+            out = logic.tick(now)
+            head.ticked = now
+            yield from self._rows(out, 0)
         assert out is not None
         head.held, head.index = out.notes["held"], logic.snapshot()
         self._store.flush()
         self._head.update(head.to_row())
+
+    def _time(self, head: Head, told: list[Row], has_rows: bool) -> int | None:
+        """The time that the kernel is to reach; None: nothing new.
+
+        It is that of the data, `quiet` behind it, for rows may be under way; real time counts only
+        while the input has nothing more to give.
+        """
+        tick = max((r.clock for r in told if r.input < 0), default=None)
+        parts: dict[int, dict[int, int]] = {}
+        for r in told:
+            if r.input >= 0:
+                parts.setdefault(r.input, {})[r.part] = r.clock
+        quiet = self._what.quiet
+        both = len(self._what.inputs) > 1
+        if parts or has_rows:
+            head.read_on(parts, tick)
+            clocks = head.clocks[:len(self._what.inputs)]
+            now = None if None in clocks else min(c for c in clocks if c is not None)
+            if both:
+                return now  # what has no partner to come may go
+        else:
+            now = None if tick is None else head.caught_up(tick)
+        if now is None or quiet is None:
+            return None
+        now -= quiet
+        if head.ticked is not None and now - head.ticked < quiet // 4:
+            return None
+        return now
 
     def close(self) -> None:
         """Nothing is open."""
@@ -91,15 +111,6 @@ class ShardProcessor(StatefulProcessor):
                 hint=f"pass shards={head.shards}, or set spark.sql.shuffle.partitions to it")
         return self._what.kernel.restore(head.index, self._store)
 
-    def _latest(self, at: int, batch: pa.RecordBatch) -> int:
-        """The greatest arrival, where two sides need a common clock."""
-        given = self._what.inputs[at]
-        if len(self._what.inputs) == 1 or given.arrival is None:
-            return 0
-        stamps, readable = event_times(batch.column(given.arrival), unit=given.unit,
-                                       name=given.arrival)
-        return int(stamps[readable].max(initial=0))
-
-    def _told(self, out: Out, at: int) -> Iterator[Row]:
+    def _rows(self, out: Out, at: int) -> Iterator[Row]:
         for status, batch in statuses(out):
             yield Row(status=status, whole=row_column(self._what, at), blob=ipc_bytes(batch))

@@ -30,7 +30,7 @@ def ticks(session: SparkSession, labels: Column, quiet: int) -> DataFrame:
         session.readStream.format(Ticks.name()).option("every", every).load()
         .select(F.explode(labels).alias("shard"), F.lit(-1).alias("input"),
                 F.lit(-1).alias("part"), F.lit(0).alias("chunk"),
-                F.lit(None).cast("binary").alias("blob"), "tick")
+                F.lit(None).cast("binary").alias("blob"), F.col("tick").alias("clock"))
     )
 
 

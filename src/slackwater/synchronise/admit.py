@@ -1,8 +1,8 @@
 """The compiled passes of `FrontierSync`: thresholds first, then rows.
 
 A key's watermark after each arrival follows from the book of sources alone; held events are needed
-only where one may have timed out.  So the first pass runs over the arrivals, and the second finds
-for each row the first step at which the watermark had reached it.
+only where one may have timed out.  So the first pass runs over the arrivals, and the second lets
+rows leave as the watermark reaches them.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from slackwater.synchronise.book import CLOCK, MARK, NEVER, Book, arrive, fail, threshold
+from slackwater.core.release import Walk, advance_to, take
+from slackwater.synchronise.book import NEVER, Book, arrive, fail, threshold
 
-__all__ = ["Queue", "admit", "expire_all", "place", "queue_of"]
+__all__ = ["Queue", "admit", "expire_all", "leave", "queue_of"]
 
 Int64 = NDArray[np.int64]
 Queue = tuple[Int64, Int64]
@@ -42,104 +43,89 @@ def _append(ends: Int64, rows: Int64, k: int, i: int, time: int, clock: int, mem
 
 
 @njit(cache=True)
-def _expire(book: Book, k: int, now: int, queue: Queue, max_delay: int, most: int,
+def _expire(book: Book, k: int, q: int, now: int, queue: Queue, max_delay: int, most: int,
             producer: bool) -> int:
     """Let go what has waited too long; the greatest time that did, or NEVER."""
     ends, rows = queue
     late = [np.int64(0) for _ in range(0)]
     by = [np.int64(0) for _ in range(0)]
-    mark = book.key[k, MARK]
-    while ends[k, 0] >= 0:
-        i = ends[k, 0]
+    mark = book.key[k].mark
+    while ends[q, 0] >= 0:
+        i = ends[q, 0]
         if rows[i, _TIME] > mark:  # still held
             if now - rows[i, _CLOCK] <= max_delay:
                 break
             late.append(rows[i, _TIME])
             by.append(rows[i, _MEMBER])
-        ends[k, 0] = rows[i, _NEXT]
-        if ends[k, 0] < 0:
-            ends[k, 1] = -1
+        ends[q, 0] = rows[i, _NEXT]
+        if ends[q, 0] < 0:
+            ends[q, 1] = -1
     if len(late) == 0:
         return int(NEVER)
     out = np.array(late, np.int64)
     fail(book, k, out, np.array(by, np.int64), most, producer)
     forced = out.max()
-    book.key[k, MARK] = forced
+    book.key[k].mark = forced
     return int(forced)
 
 
 @njit(cache=True)
-def _due(book: Book, k: int, now: int, queue: Queue, max_delay: int) -> bool:
+def _due(book: Book, k: int, q: int, now: int, queue: Queue, max_delay: int) -> bool:
     """Whether the oldest of the queue is worth a look; what has left is taken off on the way."""
     ends, rows = queue
-    mark = book.key[k, MARK]
-    while ends[k, 0] >= 0 and rows[ends[k, 0], _TIME] <= mark:
-        ends[k, 0] = rows[ends[k, 0], _NEXT]
-    if ends[k, 0] < 0:
-        ends[k, 1] = -1
+    mark = book.key[k].mark
+    while ends[q, 0] >= 0 and rows[ends[q, 0], _TIME] <= mark:
+        ends[q, 0] = rows[ends[q, 0], _NEXT]
+    if ends[q, 0] < 0:
+        ends[q, 1] = -1
         return False
-    return bool(now - rows[ends[k, 0], _CLOCK] > max_delay)
+    return bool(now - rows[ends[q, 0], _CLOCK] > max_delay)
 
 
 @njit(cache=True)
-def admit(book: Book, key: Int64, member: Int64, time: Int64, arrival: Int64, queue: Queue,
-          max_delay: int, most: int, producer: bool, late_by: Int64, clock: Int64, mark: Int64,
-          ready: Int64, forced: Int64) -> None:
-    """Enter arrivals one by one.
+def admit(book: Book, slots: Int64, key: Int64, member: Int64, time: Int64, arrival: Int64,
+          queue: Queue, max_delay: int, most: int, producer: bool, forget_after: int,
+          late_by: Int64, clock: Int64, mark: Int64, forced: Int64) -> None:
+    """Enter arrivals one by one; their keys are numbered as in `slots`, and so is the queue.
 
-    For arrival j: `late_by`, the `clock`, the `mark` (its key's watermark) after it, and how much
-    of that was `ready` before events up to `forced` timed out.  `max_delay` < 0: nothing does.
+    For arrival j: first time passes, and events up to `forced` time out (`max_delay` < 0: none
+    does); then `late_by`, the `clock`, and the `mark` (its key's watermark) after it.
     """
     ends, rows = queue
     held = len(rows) - len(time)
     for j in range(len(time)):
-        k, t = key[j], time[j]
-        late_by[j] = arrive(book, k, member[j], t, arrival[j])
-        clock[j] = book.key[k, CLOCK]
-        book.key[k, MARK] = max(book.key[k, MARK], threshold(book, k))
-        ready[j] = book.key[k, MARK]
-        if max_delay >= 0:
-            if t > ready[j]:
-                _append(ends, rows, k, held + j, t, clock[j], member[j])
-            if _due(book, k, clock[j], queue, max_delay):
-                forced[j] = _expire(book, k, clock[j], queue, max_delay, most, producer)
-                book.key[k, MARK] = max(book.key[k, MARK], threshold(book, k))
-        mark[j] = book.key[k, MARK]
+        q, t = key[j], time[j]
+        k = slots[q]
+        now = max(book.key[k].clock, arrival[j])
+        if max_delay >= 0 and _due(book, k, q, now, queue, max_delay):
+            forced[j] = _expire(book, k, q, now, queue, max_delay, most, producer)
+            book.key[k].mark = max(book.key[k].mark, threshold(book, k))
+        late_by[j] = arrive(book, k, member[j], t, arrival[j], forget_after)
+        clock[j] = now
+        mark[j] = book.key[k].mark = max(book.key[k].mark, threshold(book, k))
+        if max_delay >= 0 and t > mark[j]:
+            _append(ends, rows, q, held + j, t, now, member[j])
 
 
 @njit(cache=True)
 def expire_all(book: Book, now: Int64, queue: Queue, max_delay: int, most: int, producer: bool,
                forced: Int64) -> None:
-    """For every key it is `now`: thresholds, then time-outs."""
+    """For every key it is its `now` (NEVER: not this one): thresholds, then time-outs."""
     for k in range(len(book.key)):
-        book.key[k, MARK] = max(book.key[k, MARK], threshold(book, k))
-        if max_delay >= 0 and _due(book, k, now[k], queue, max_delay):
-            forced[k] = _expire(book, k, now[k], queue, max_delay, most, producer)
-            book.key[k, MARK] = max(book.key[k, MARK], threshold(book, k))
+        if now[k] == NEVER:
+            continue
+        book.key[k].mark = max(book.key[k].mark, threshold(book, k))
+        if max_delay >= 0 and _due(book, k, k, now[k], queue, max_delay):
+            forced[k] = _expire(book, k, k, now[k], queue, max_delay, most, producer)
+            book.key[k].mark = max(book.key[k].mark, threshold(book, k))
 
 
 @njit(cache=True)
-def place(time: Int64, held: int, late_by: Int64, mark: Int64, final: Int64, by_time: Int64,
-          time_starts: Int64, by_arrival: Int64, arrival_starts: Int64) -> tuple[Int64, Int64]:
-    """The rows that leave, in order per key, and the arrival that let each go.
-
-    Row held + j arrived at step j, whose watermark is mark[j]; after all arrivals it is final[key],
-    and what leaves by that alone has step len(mark).
-    """
-    steps = len(mark)
-    out, step = np.empty(len(time), np.int64), np.empty(len(time), np.int64)
-    count = 0
-    for k in range(len(final)):
-        q, stop = arrival_starts[k], arrival_starts[k + 1]
-        for p in range(time_starts[k], time_starts[k + 1]):
-            i = by_time[p]
-            if time[i] > final[k]:
-                break
-            if i >= held and late_by[i - held] > 0:
-                continue
-            while q < stop and mark[by_arrival[q]] < time[i]:
-                q += 1
-            out[count] = i
-            step[count] = max(by_arrival[q], i - held) if q < stop else steps
-            count += 1
-    return out[:count], step[:count]
+def leave(walk: Walk, late_by: Int64, mark: Int64) -> None:
+    """Take each arrival in, if it is not late; then all up to the watermark leaves."""
+    for j in range(len(mark)):
+        if late_by[j] == 0:
+            take(walk, j)
+        else:
+            walk.late_by[j] = late_by[j]
+        advance_to(walk, walk.of[j], mark[j], j, j + 1)

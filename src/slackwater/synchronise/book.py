@@ -16,38 +16,67 @@ from numpy.typing import NDArray
 
 from slackwater.core.events import NEVER
 
-__all__ = ["BIT", "CLOCK", "DISABLED", "FAILURES", "FRONTIER", "GONE", "GUEST", "HELD", "JOINED",
-           "KEY", "LATEST", "LIVE", "MARK", "NEVER", "NEW", "ROOT", "SEEN", "SINCE", "SOURCE",
-           "STATE", "STATES", "TOP", "Book", "arrive", "enlist", "fail", "rebuild", "strike",
-           "threshold"]
+__all__ = ["DISABLED", "FOREVER", "GUEST", "KEY", "LIVE", "MEMBER", "NEVER", "NEW", "STATES",
+           "Book", "arrive", "enlist", "fail", "links", "rebuild", "strike", "threshold"]
 
 Int64 = NDArray[np.int64]
+FOREVER = int(np.iinfo(np.int64).max)
 
 NEW, LIVE, DISABLED, GUEST = 0, 1, 2, 3
 STATES = ("new", "live", "disabled", "guest")
 """New: has sent nothing but late rows. Guest: its rows are sorted in, but nobody waits for it."""
 
 
-KEY, SOURCE, STATE, FRONTIER, FAILURES, LATEST, BIT = range(7)
-"""Columns over members.  Frontier: greatest time it has shown; latest: of any row, late ones too;
-bit: its place in readiness tables, by order of joining, −1: none."""
+def _record(**fields: int) -> NDArray:
+    """One record whose fields start with these values."""
+    made = np.zeros((), [(name, np.int64) for name in fields])
+    for name, value in fields.items():
+        made[name] = value
+    return made
 
-STALE, LEFT, RIGHT, QUEUED = range(4)
-"""A member in the heap.  Stale: its frontier as the heap knows it, never greater than it is."""
 
-MARK, CLOCK, TOP, JOINED, WAITED, ROOT, GONE, HELD, SINCE, SEEN = range(10)
-"""Columns over keys.  Mark: greatest time that was allowed to leave; clock: greatest arrival; top:
-greatest time taken in; joined: members that ever joined; waited: live ones; root of the heap, −1:
-empty; gone: greatest time that has left; held: rows; since: none of them arrived earlier; seen:
-the real time that had elapsed at the last arrival."""
+MEMBER = _record(
+    key=0,            # the slot of its key
+    state=NEW,
+    frontier=NEVER,   # greatest time it has shown
+    failures=0,
+    latest=NEVER,     # greatest time of any row, late ones too
+    heard=NEVER,      # the arrival clock at its last row
+    bit=-1,           # its place in readiness tables, by order of joining; −1: none
+)
+"""A member that has sent nothing."""
+
+_LINK = _record(
+    stale=NEVER,      # its frontier as the heap knows it, never greater than it is
+    left=-1, right=-1, queued=0)
+"""A member's place in the heap."""
+
+KEY = _record(
+    mark=NEVER,       # greatest time that was allowed to leave: the watermark
+    clock=NEVER,      # greatest arrival
+    top=NEVER,        # greatest time taken in
+    joined=0,         # members that ever joined
+    waited=0,         # live ones
+    root=-1,          # of the heap; −1: it is empty
+    gone=NEVER,       # greatest time that has left
+    held=0,           # rows
+    since=FOREVER,    # none of them arrived earlier
+    born=0,           # number of its first row
+)
+"""A key without rows."""
+
+
+def links(members: int) -> NDArray:
+    """Places for so many members, none of them in a heap."""
+    return np.full(members, _LINK)
 
 
 class Book(NamedTuple):
     """One table over members, one over their places in the heap, one over keys."""
 
-    member: Int64
-    link: Int64
-    key: Int64
+    member: NDArray
+    link: NDArray
+    key: NDArray
 
 
 @njit(cache=True)
@@ -57,95 +86,102 @@ def _meld(book: Book, a: int, b: int) -> int:
     if b < 0:
         return a
     link = book.link
-    if link[b, STALE] < link[a, STALE]:
+    if link[b].stale < link[a].stale:
         a, b = b, a
     root = a
     while True:
-        r = link[a, RIGHT]
-        link[a, RIGHT] = link[a, LEFT]
+        r = link[a].right
+        link[a].right = link[a].left
         if r < 0:
-            link[a, LEFT] = b
+            link[a].left = b
             return root
-        if link[b, STALE] < link[r, STALE]:
+        if link[b].stale < link[r].stale:
             r, b = b, r
-        link[a, LEFT] = r
+        link[a].left = r
         a = r
 
 
 @njit(cache=True)
 def _queue(book: Book, k: int, p: int) -> None:
-    book.link[p, STALE], book.link[p, QUEUED] = book.member[p, FRONTIER], 1
-    book.link[p, LEFT] = book.link[p, RIGHT] = -1
-    book.key[k, ROOT] = _meld(book, book.key[k, ROOT], p)
+    book.link[p].stale, book.link[p].queued = book.member[p].frontier, 1
+    book.link[p].left = book.link[p].right = -1
+    book.key[k].root = _meld(book, book.key[k].root, p)
 
 
 @njit(cache=True)
 def threshold(book: Book, k: int) -> int:
     """The least frontier of the key's live members; with none, the greatest time taken in."""
-    while book.key[k, ROOT] >= 0:
-        p = book.key[k, ROOT]
-        live = book.member[p, STATE] == LIVE
-        if live and book.link[p, STALE] == book.member[p, FRONTIER]:
-            return int(book.link[p, STALE])
-        book.key[k, ROOT] = _meld(book, book.link[p, LEFT], book.link[p, RIGHT])
-        book.link[p, QUEUED] = 0
+    while book.key[k].root >= 0:
+        p = book.key[k].root
+        live = book.member[p].state == LIVE
+        if live and book.link[p].stale == book.member[p].frontier:
+            return int(book.link[p].stale)
+        book.key[k].root = _meld(book, book.link[p].left, book.link[p].right)
+        book.link[p].queued = 0
         if live:
             _queue(book, k, p)
-    return int(book.key[k, TOP])
+    return int(book.key[k].top)
 
 
 @njit(cache=True)
 def enlist(book: Book, k: int, p: int) -> None:
     """From now on wait for p: not with what is already there, only with what comes."""
-    if book.member[p, STATE] == LIVE:
+    if book.member[p].state == LIVE:
         return
-    book.member[p, STATE] = LIVE
-    book.member[p, FAILURES] = 0
-    book.key[k, WAITED] += 1
-    book.member[p, BIT] = book.key[k, JOINED]
-    book.key[k, JOINED] += 1
-    book.member[p, FRONTIER] = max(book.member[p, FRONTIER], book.key[k, TOP])
-    if not book.link[p, QUEUED]:
+    book.member[p].state = LIVE
+    book.member[p].failures = 0
+    book.key[k].waited += 1
+    book.member[p].bit = book.key[k].joined
+    book.key[k].joined += 1
+    book.member[p].frontier = max(book.member[p].frontier, book.key[k].top)
+    if not book.link[p].queued:
         _queue(book, k, p)
 
 
 @njit(cache=True)
 def strike(book: Book, k: int, p: int) -> None:
     """No longer wait for p: it is a guest."""
-    if book.member[p, STATE] == LIVE:
-        book.key[k, WAITED] -= 1
-    book.member[p, STATE] = GUEST
+    if book.member[p].state == LIVE:
+        book.key[k].waited -= 1
+    book.member[p].state = GUEST
 
 
 @njit(cache=True)
-def arrive(book: Book, k: int, p: int, time: int, arrival: int) -> int:
-    """Enter an arrival; the result is how far behind the watermark it came, 0 if it is not late."""
-    book.key[k, CLOCK] = max(book.key[k, CLOCK], arrival)
-    book.member[p, LATEST] = max(book.member[p, LATEST], time)
-    if time < book.key[k, MARK]:
-        return int(book.key[k, MARK] - time)
-    if time > book.key[k, MARK]:
-        if book.member[p, STATE] == NEW:
+def arrive(book: Book, k: int, p: int, time: int, arrival: int, forget_after: int) -> int:
+    """Enter an arrival; the result is how far behind the watermark it came, 0 if it is not late.
+
+    A disabled source that has been silent for longer than `forget_after` is new again.
+    """
+    book.key[k].clock = max(book.key[k].clock, arrival)
+    if book.member[p].state == DISABLED and (
+            book.key[k].clock - book.member[p].heard > forget_after):
+        book.member[p].state = NEW
+    book.member[p].heard = book.key[k].clock
+    book.member[p].latest = max(book.member[p].latest, time)
+    if time < book.key[k].mark:
+        return int(book.key[k].mark - time)
+    if time > book.key[k].mark:
+        if book.member[p].state == NEW:
             enlist(book, k, p)
-        elif book.member[p, STATE] == DISABLED:
-            book.member[p, STATE] = LIVE
-            book.member[p, FAILURES] = 0
-            book.key[k, WAITED] += 1
-            if not book.link[p, QUEUED]:
+        elif book.member[p].state == DISABLED:
+            book.member[p].state = LIVE
+            book.member[p].failures = 0
+            book.key[k].waited += 1
+            if not book.link[p].queued:
                 _queue(book, k, p)
-    if book.member[p, STATE] == LIVE:
-        book.member[p, FRONTIER] = max(book.member[p, FRONTIER], time)
-    book.key[k, TOP] = max(book.key[k, TOP], time)
+    if book.member[p].state == LIVE:
+        book.member[p].frontier = max(book.member[p].frontier, time)
+    book.key[k].top = max(book.key[k].top, time)
     return 0
 
 
 @njit(cache=True)
 def _blame(book: Book, k: int, p: int, count: int, most: int) -> bool:
-    book.member[p, FAILURES] = min(book.member[p, FAILURES] + count, most)
-    if book.member[p, FAILURES] < most:
+    book.member[p].failures = min(book.member[p].failures + count, most)
+    if book.member[p].failures < most:
         return False
-    book.member[p, STATE] = DISABLED
-    book.key[k, WAITED] -= 1
+    book.member[p].state = DISABLED
+    book.key[k].waited -= 1
     return True
 
 
@@ -160,23 +196,23 @@ def fail(book: Book, k: int, times: Int64, members: Int64, most: int,
     gone = [np.int64(0) for _ in range(0)]
     if producer:
         for p in members:
-            if book.member[p, STATE] == LIVE and _blame(book, k, p, 1, most):
+            if book.member[p].state == LIVE and _blame(book, k, p, 1, most):
                 gone.append(p)
     else:
         last = times.max()
-        stack = [book.key[k, ROOT]]
+        stack = [book.key[k].root]
         while len(stack) > 0:
             p = stack.pop()
-            if p < 0 or book.link[p, STALE] >= last:
+            if p < 0 or book.link[p].stale >= last:
                 continue
-            stack.append(book.link[p, LEFT])
-            stack.append(book.link[p, RIGHT])
-            if book.member[p, STATE] == LIVE and book.member[p, FRONTIER] < last:
+            stack.append(book.link[p].left)
+            stack.append(book.link[p].right)
+            if book.member[p].state == LIVE and book.member[p].frontier < last:
                 count = 0
                 for t in times:
-                    if t > book.member[p, FRONTIER]:
+                    if t > book.member[p].frontier:
                         count += 1
-                        if book.member[p, FAILURES] + count >= most:
+                        if book.member[p].failures + count >= most:
                             break
                 if _blame(book, k, p, count, most):
                     gone.append(p)
@@ -184,9 +220,10 @@ def fail(book: Book, k: int, times: Int64, members: Int64, most: int,
 
 
 @njit(cache=True)
-def rebuild(book: Book) -> None:
+def rebuild(book: Book, members: Int64) -> None:
     """Make the heaps again after a restore."""
-    book.key[:, ROOT] = -1
-    for p in range(len(book.member)):
-        if book.member[p, STATE] == LIVE:
-            _queue(book, book.member[p, KEY], p)
+    for k in range(len(book.key)):
+        book.key[k].root = -1
+    for p in members:
+        if book.member[p].state == LIVE:
+            _queue(book, book.member[p].key, p)

@@ -22,7 +22,8 @@ class Classic(Synchroniser):
 
     method: ClassVar[int]
 
-    def _logic(self, store: Store | None) -> ClassicLogic:
+    def logic(self, store: Store) -> ClassicLogic:
+        """A logic with nothing held."""
         # the compiled loop knows every method, so it cannot be imported before them
         from slackwater.synchronise.structure import ClassicLogic
 

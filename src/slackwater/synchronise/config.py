@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from slackwater.core.durations import Duration, micros
 from slackwater.core.errors import ConfigError, did_you_mean
 from slackwater.core.events import Roles
-from slackwater.core.kernel import Store
-from slackwater.core.state import unbundle
-
-if TYPE_CHECKING:
-    from slackwater.synchronise.logic import SyncLogic
+from slackwater.core.stage import Stage
 
 __all__ = ["Synchroniser"]
 
@@ -22,7 +17,7 @@ _BLAME = ("missing", "producer")
 
 
 @dataclass(frozen=True)
-class Synchroniser(ABC):
+class Synchroniser(Stage):
     """Base of all methods; `slackwater.synchronise` says when an event may leave.
 
     Parameters
@@ -43,6 +38,10 @@ class Synchroniser(ABC):
         (``"missing"``), or, as the paper has it, the source that produced it (``"producer"``).
     max_future_skew
         A row stamped further ahead of its arrival is quarantined.
+    forget_after
+        Keys that are silent for longer than this on the arrival clock, and learned sources that
+        are disabled, start afresh with their next row (see `slackwater.core.keyed`). None: they
+        are kept for ever.
     """
 
     roles: Roles = field(default_factory=lambda: Roles(source="source"))
@@ -51,6 +50,7 @@ class Synchroniser(ABC):
     max_failures: int | None = 3
     blame: Literal["missing", "producer"] = "missing"
     max_future_skew: Duration = "5 minutes"
+    forget_after: Duration | None = "1 day"
 
     def __post_init__(self) -> None:
         step = type(self).__name__
@@ -65,7 +65,7 @@ class Synchroniser(ABC):
             twice = [s for s, count in Counter(self.sources).items() if count > 1]
             if twice:
                 raise ConfigError("a source is declared twice", step=step, got=", ".join(twice))
-        for name in ("max_delay", "max_future_skew"):
+        for name in ("max_delay", "max_future_skew", "forget_after"):
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, micros(value, name=f"{step}.{name}"))
@@ -78,26 +78,3 @@ class Synchroniser(ABC):
             raise ConfigError("is not a way to count failures", step=f"{step}.blame",
                               expected=" or ".join(map(repr, _BLAME)), got=repr(self.blame),
                               hint=did_you_mean(str(self.blame), _BLAME))
-
-    @abstractmethod
-    def _logic(self, store: Store | None) -> SyncLogic:
-        """A logic of this method, with nothing held."""
-
-    def start(self, store: Store | None = None) -> SyncLogic:
-        """Begin with nothing held."""
-        logic = self._logic(store)
-        logic.begin()
-        return logic
-
-    def restore(self, snapshot: bytes, store: Store | None = None) -> SyncLogic:
-        """Resume where `snapshot` was taken.
-
-        If `sources` has changed since, the names that are new join and those that are gone leave.
-        """
-        own = None
-        if store is None:
-            snapshot, own = unbundle(snapshot)
-            store = own
-        logic = self._logic(store)
-        logic.resume(snapshot, own)
-        return logic

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+from numba import njit
 from numpy.typing import NDArray
 
+from slackwater.core.keyed import Keyed, positions
 from slackwater.core.kernel import Store
-from slackwater.core.state.buffer import Rows
-from slackwater.reorder.release import by_step, order_by_key
-from slackwater.synchronise.admit import Queue, admit, expire_all, place, queue_of
-from slackwater.synchronise.book import CLOCK, FAILURES, GONE, HELD, MARK, NEVER, SINCE, TOP
+from slackwater.core.release import released, walk_over
+from slackwater.synchronise.admit import Queue, admit, expire_all, leave, queue_of
+from slackwater.synchronise.book import FOREVER, NEVER
 from slackwater.synchronise.config import Synchroniser
-from slackwater.synchronise.logic import FOREVER, Int64, SyncLogic
-from slackwater.synchronise.rows import Arrivals, Released, clock_of, member_of
+from slackwater.synchronise.logic import Int64, SyncLogic
+from slackwater.synchronise.rows import Released, clock_and_member, to_hold, without_extras
 
 __all__ = ["FrontierSync"]
 
@@ -46,135 +49,140 @@ class FrontierSync(Synchroniser):
     (`TreeSync`); the frontiers and the merge are ours.
     """
 
-    def _logic(self, store: Store | None) -> FrontierLogic:
+    def logic(self, store: Store) -> FrontierLogic:
+        """A logic with nothing held."""
         return FrontierLogic(self, store)
 
 
 class FrontierLogic(SyncLogic):
     """A running `FrontierSync`."""
 
-    def _take(self, new: Arrivals) -> tuple[Released, Int64, Int64]:
-        count, limits = len(new.time), self._limits()
-        end = self._key_rows[:, CLOCK].copy()
-        np.maximum.at(end, new.key, new.arrival)
-        queue, failures = self._queue(end, count)
+    def _take(self, given: Keyed, member: Int64) -> tuple[Released, Int64, Int64]:
+        new, slots, count = given.new, given.slots, len(given)
+        limits, book = self._limits(), self._book()
+        end = np.maximum(book.key["clock"][slots], _last_arrivals(new.arrival, given.key,
+                                                                  len(slots)))
+        waiting, queue = self._queue(slots, end, count)
         late_by, clock, mark = (np.zeros(count, np.int64) for _ in range(3))
-        ready, forced = np.zeros(count, np.int64), np.full(count, NEVER)
-        admit(self._book(), new.key, new.member, new.time, new.arrival, queue, *limits, late_by,
-              clock, mark, ready, forced)
-        self._touch_failed(failures)
-        arrived = new.held(clock)
-        rows, step, stays = self._release(arrived, late_by, mark)
-        timed_out = (rows.time > ready[step]) & (rows.time <= forced[step])
-        self._keep(arrived.take(np.flatnonzero(stays)))
-        return Released(rows, clock[step], timed_out), late_by, clock
+        forced = np.full(count, NEVER)
+        admit(book, slots, given.key, member, new.time, new.arrival, queue, *limits,
+              self.forget_sources, late_by, clock, mark, forced)
+        if waiting:
+            self._members.touch(self._names.live())  # whose failure it was is not known here
+        held = self._buffer.upto(slots, book.key["mark"][slots]) if len(self._buffer) else None
+        before = 0 if held is None else len(held)
+        key, time, n = given.key, new.time, new.n
+        if held is not None and before:
+            key = np.concatenate([positions(slots, held.slot), key])
+            time, n = np.concatenate([held.time, time]), np.concatenate([held.n, n])
+        walk = walk_over(key, time, n, before, book.key["gone"][slots], np.full(len(slots), -1))
+        leave(walk, late_by, mark)
+        rows, step = released(walk)
+        stays = np.ones(len(time), bool)
+        stays[rows] = False
+        stays[before:][late_by > 0] = False
+        old = rows[rows < before]
+        payload = new.rows
+        if held is not None and before:
+            self._buffer.leave(held, ~stays[:before])
+            payload = pa.concat_batches([without_extras(held.payload(old)), new.rows])
+            self._count(held.slot, ~stays[:before])
+        index = np.empty(len(rows), np.int64)
+        index[rows < before] = np.arange(len(old))
+        index[rows >= before] = rows[rows >= before] - before + len(old)
+        book.key["gone"][slots] = np.maximum(book.key["gone"][slots], book.key["mark"][slots])
+        self._hold(given, clock, member, np.flatnonzero(stays[before:]))
+        timed_out = (time[rows] <= forced[step]) & (rows != before + step)
+        return (Released(payload.take(pa.array(index)), time[rows], clock[step], timed_out),
+                late_by, clock)
 
     def _pass_time(self, now: Int64) -> Released:
         book = self._book()
-        before = book.key[:, MARK].copy()
-        queue, failures = self._queue(now, 0)
-        forced = np.full(len(before), NEVER)
+        before = book.key["mark"].copy()
+        waiting, queue = self._queue(np.arange(len(now)), now, 0)
+        forced = np.full(len(now), NEVER)
         expire_all(book, now, queue, *self._limits(), forced)
-        self._touch_failed(failures)
-        self._marks.touch(np.flatnonzero(book.key[:, MARK] != before))
-        return self._quiet_release(now, forced)
+        if waiting:
+            self._members.touch(self._names.live())
+        self._marks.touch(np.flatnonzero(book.key["mark"] != before))
+        return self._release_upto(np.where(now == NEVER, NEVER, book.key["mark"]), now, forced)
 
-    def _let_all_go(self) -> Released:
+    def _release_all(self) -> Released:
         keys = self._key_rows
-        moved = np.flatnonzero(keys[:, MARK] != keys[:, TOP])
-        keys[moved, MARK] = keys[moved, TOP]
+        moved = np.flatnonzero(keys["mark"] != keys["top"])
+        keys["mark"][moved] = keys["top"][moved]
         self._marks.touch(moved)
-        return self._quiet_release(keys[:, CLOCK], np.full(len(keys), NEVER))
+        return self._release_upto(keys["mark"].copy(), keys["clock"], np.full(len(keys), NEVER))
+
+    def _release_upto(self, limits: Int64, now: Int64, forced: Int64) -> Released:
+        """Release each key up to its limit; together, so in time order over all keys."""
+        keys = self._key_rows
+        held = self._buffer.due(limits)
+        np.maximum(keys["gone"], limits, out=keys["gone"])
+        if not len(held):
+            return self._none_released()
+        order = np.lexsort((held.n, held.time))
+        rows = without_extras(held.payload(order))
+        self._buffer.leave(held, np.ones(len(held), bool))
+        self._count(held.slot, np.ones(len(held), bool))
+        self._marks.touch(held.slot)
+        slot, time = held.slot[order], held.time[order]
+        return Released(rows, time, now[slot], time <= forced[slot])
 
     def _save(self) -> dict[str, Any]:
         return {}
 
-    def _load(self, meta: dict[str, Any]) -> None:
+    def _load(self, meta: Mapping[str, Any]) -> None:
         pass
 
-    def _queue(self, end: Int64, more: int) -> tuple[Queue, Int64 | None]:
-        """What may time out until the keys' clocks reach `end`, and the failures before that.
+    def _queue(self, slots: Int64, end: Int64, more: int) -> tuple[bool, Queue]:
+        """What may time out until the keys' clocks reach `end`; whether anything may.
 
         Held rows are read only if one of them may be too old.
         """
-        keys, none = len(end), np.zeros(0, np.int64)
         limit, _, _ = self._limits()
-        since = self._key_rows[:, SINCE]
-        if limit < 0:
-            return queue_of(keys, none, none, none, none, more), None
-        if not ((since != FOREVER) & (end - np.where(since == FOREVER, end, since) > limit)).any():
-            queue = queue_of(keys, none, none, none, none, more)
-            return queue, self._member_rows[:, FAILURES].copy()
-        parts = self._hold.everything()
-        key, time, n, clock, member = (
-            np.concatenate(columns) for columns in zip(
-                *[(p.key, p.time, p.n, clock_of(p), member_of(p)) for p in parts], strict=True))
-        order = np.argsort(n)
-        exact = np.full(keys, FOREVER)
-        np.minimum.at(exact, key, clock)
-        since[:] = exact
-        self._marks.touch(np.unique(key))
-        queue = queue_of(keys, key[order], time[order], clock[order], member[order], more)
-        return queue, self._member_rows[:, FAILURES].copy()
-
-    def _touch_failed(self, before: Int64 | None) -> None:
-        if before is not None:
-            self._members.touch(np.flatnonzero(before != self._member_rows[:, FAILURES]))
-
-    def _release(self, new: Rows, late_by: Int64,
-                 mark: Int64) -> tuple[Rows, Int64, NDArray[np.bool_]]:
-        """Rows that leave, the step of each, and which new rows stay."""
-        final = self._key_rows[:, MARK].copy()
-        parts = self._hold.due(int(final.max(initial=NEVER)))
-        rows = Rows.concat([*parts, new])
-        held, keys = len(rows) - len(new), len(final)
-        by_time, time_starts = order_by_key(rows.key, rows.time, rows.n, keys)
-        by_arrival, starts = _by_key(new.key, keys)
-        out, step = place(rows.time, held, late_by, mark, final, by_time, time_starts, by_arrival,
-                          starts)
-        if keys > 1 or (np.diff(step) < 0).any():
-            out, step = by_step(out, step, len(mark))
-        tail = int(np.searchsorted(step, len(mark)))
-        if keys > 1 and tail < len(out):  # let go together: merged over the keys
-            last = out[tail:]
-            out[tail:] = last[np.lexsort((rows.n[last], rows.time[last]))]
-        stays = np.ones(len(rows), bool)
-        stays[out] = False
-        self._key_rows[:, GONE] = final
-        keep, at = [], 0
-        for part in parts:
-            keep.append(stays[at:at + len(part)])
-            at += len(part)
-        self._key_rows[:, HELD] -= np.bincount(rows.key[out[out < held]], minlength=keys)
-        self._hold.settle(keep, parts)
-        return rows.take(out), step, stays[held:] & (late_by == 0)
-
-    def _quiet_release(self, now: Int64, forced: Int64) -> Released:
+        since = self._key_rows["since"][slots]
         none = np.zeros(0, np.int64)
-        parts = self._hold.due(int(self._key_rows[:, MARK].max(initial=NEVER)))
-        if not parts:
-            self._key_rows[:, GONE] = self._key_rows[:, MARK]
-            return self._none_released()
-        blank = parts[0].take(none)
-        rows, _, _ = self._release(blank, none, none)
-        self._key_rows[self._key_rows[:, HELD] == 0, SINCE] = FOREVER
-        return Released(rows, now[rows.key], rows.time <= forced[rows.key])
+        if limit < 0:
+            return False, queue_of(len(slots), none, none, none, none, more)
+        due = np.flatnonzero((since != FOREVER) & (end != NEVER)
+                             & (end - np.where(since == FOREVER, end, since) > limit))
+        if not len(due):
+            return more > 0, queue_of(len(slots), none, none, none, none, more)
+        held = self._buffer.upto(slots[due], np.full(len(due), FOREVER))
+        clock, member = clock_and_member(held)
+        exact = np.full(len(slots), FOREVER)
+        key = positions(slots, held.slot)
+        np.minimum.at(exact, key, clock)
+        self._key_rows["since"][slots[due]] = exact[due]
+        self._marks.touch(slots[due])
+        order = np.argsort(held.n)
+        return True, queue_of(len(slots), key[order], held.time[order], clock[order],
+                              member[order], more)
 
-    def _keep(self, rows: Rows) -> None:
+    def _hold(self, given: Keyed, clock: Int64, member: Int64, stay: Int64) -> None:
         """Hold new rows; a key that held none before has waited since the first of them."""
-        held, since = self._key_rows[:, HELD], self._key_rows[:, SINCE]
-        since[held == 0] = FOREVER
-        if len(rows) == 0:
+        if len(stay) == 0:
             return
-        clock = clock_of(rows)
-        fresh = np.full(len(held), FOREVER)
-        np.minimum.at(fresh, rows.key, clock)
-        np.minimum(since, fresh, out=since)
-        held += np.bincount(rows.key, minlength=len(held))
-        self._hold.add(rows)
+        rows, slots = self._key_rows, given.slots
+        fresh = np.full(len(slots), FOREVER)
+        np.minimum.at(fresh, given.key[stay], clock[stay])
+        rows["since"][slots] = np.minimum(rows["since"][slots], fresh)
+        rows["held"][slots] += np.bincount(given.key[stay], minlength=len(slots))
+        self._buffer.add(to_hold(given.new, given.slot, clock, member, stay))
+
+    def _count(self, slot: Int64, left: NDArray[np.bool_]) -> None:
+        """Rows have left: a key that holds none waits for nothing."""
+        rows = self._key_rows
+        np.subtract.at(rows["held"], slot[left], 1)
+        empty = np.unique(slot)
+        empty = empty[rows["held"][empty] == 0]
+        rows["since"][empty] = FOREVER
 
 
-def _by_key(key: Int64, keys: int) -> tuple[Int64, Int64]:
-    starts = np.zeros(keys + 1, np.int64)
-    np.cumsum(np.bincount(key, minlength=keys), out=starts[1:])
-    return (np.arange(len(key)) if keys == 1 else np.argsort(key, kind="stable")), starts
+@njit(cache=True)
+def _last_arrivals(arrival: Int64, key: Int64, keys: int) -> Int64:
+    last = np.full(keys, NEVER)
+    for j in range(len(arrival)):
+        last[key[j]] = max(last[key[j]], arrival[j])
+    return last

@@ -8,49 +8,43 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from slackwater.core.state.buffer import Rows
+from slackwater.core.state.buffer import Held, Rows
+from slackwater.core.stage import Arrivals
 
-__all__ = ["HIDDEN", "Arrivals", "Released", "clock_of", "member_of"]
+__all__ = ["Released", "clock_and_member", "to_hold", "without_extras"]
 
 Int64 = NDArray[np.int64]
-HIDDEN = _CLOCK, _MEMBER = "__clock", "__member"
-"""Columns that held rows carry beside the user's."""
+_EXTRAS = [pa.field("clock", pa.int64()), pa.field("member", pa.int64())]
 
 
-@dataclass(frozen=True)
-class Arrivals:
-    """Usable rows of one push, in arrival order; `member` is the code of (key, source)."""
+def to_hold(new: Arrivals, slot: Int64, clock: Int64, member: Int64, index: Int64) -> Rows:
+    """Some arrivals as rows to hold, with the arrival clock and the member in two more columns.
 
-    key: Int64
-    member: Int64
-    time: Int64
-    arrival: Int64
-    n: Int64
-    payload: pa.RecordBatch
+    These go by position, the last two, so that they cannot clash with the user's.
+    """
+    rows = new.rows.take(pa.array(index))
+    columns = [*rows.columns, pa.array(clock[index]), pa.array(member[index])]
+    payload = pa.RecordBatch.from_arrays(columns, schema=pa.schema([*rows.schema, *_EXTRAS]))
+    return Rows(slot[index], new.time[index], new.n[index], payload)
 
-    def held(self, clock: Int64) -> Rows:
-        """As rows to hold: with the arrival clock and the member in hidden columns."""
-        hidden = [pa.field(_CLOCK, pa.int64()), pa.field(_MEMBER, pa.int64())]
-        schema = pa.schema([*self.payload.schema, *hidden])
-        columns = [*self.payload.columns, pa.array(clock), pa.array(self.member)]
-        return Rows(self.key, self.time, self.n,
-                    pa.RecordBatch.from_arrays(columns, schema=schema))
+
+def clock_and_member(held: Held) -> tuple[Int64, Int64]:
+    """The two more columns of held rows."""
+    rows = held.payload(np.arange(len(held)))
+    count = rows.num_columns
+    return rows.column(count - 2).to_numpy(), rows.column(count - 1).to_numpy()
+
+
+def without_extras(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """The user's columns."""
+    return rows.select(list(range(rows.num_columns - 2)))
 
 
 @dataclass(frozen=True)
 class Released:
-    """What a step let go: rows in order, when, and whether each had timed out."""
+    """What a step released: rows in order, their times, when, and whether each had timed out."""
 
-    rows: Rows
+    rows: pa.RecordBatch
+    time: Int64
     when: Int64
     timed_out: NDArray[np.bool_]
-
-
-def clock_of(rows: Rows) -> Int64:
-    """The arrival clock of held rows."""
-    return rows.payload.column(_CLOCK).to_numpy()
-
-
-def member_of(rows: Rows) -> Int64:
-    """The member of held rows."""
-    return rows.payload.column(_MEMBER).to_numpy()

@@ -6,19 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from slackwater.synchronise.book import (
-    BIT,
-    CLOCK,
-    JOINED,
-    LIVE,
-    MARK,
-    NEVER,
-    STATE,
-    Book,
-    arrive,
-    fail,
-    threshold,
-)
+from slackwater.synchronise.book import FOREVER, LIVE, NEVER, Book, arrive, fail, threshold
 from slackwater.synchronise.classic import INDEXED, LINKED, MERGED, RED_BLACK, TREE
 from slackwater.synchronise.indexed_list import indexed_insert, indexed_process
 from slackwater.synchronise.linked_list import linked_insert, linked_process
@@ -75,7 +63,7 @@ def wait_for(pool: Pool, bit: int, wait: bool) -> None:
 def _follow_mark(method: int, book: Book, k: int, pool: Pool) -> None:
     """The watermark is what has left; method 1 may still hold events that were allowed to leave."""
     reached = threshold(book, k) if method == TREE else pool.head[LAST]
-    book.key[k, MARK] = max(book.key[k, MARK], reached)
+    book.key[k].mark = max(book.key[k].mark, reached)
 
 
 @njit(cache=True)
@@ -90,7 +78,7 @@ def _expire(method: int, book: Book, k: int, pool: Pool, now: int, max_delay: in
     upto = NEVER
     while x and now - pool.node[x].clock > max_delay:
         upto = max(upto, pool.node[x].time)
-        if pool.node[x].time > book.key[k, MARK]:
+        if pool.node[x].time > book.key[k].mark:
             late.append(pool.node[x].time)
             by.append(pool.node[x].member)
         x = pool.node[x].newer
@@ -99,8 +87,8 @@ def _expire(method: int, book: Book, k: int, pool: Pool, now: int, max_delay: in
         out = np.array(late, np.int64)
         forced = out.max()
         for p in fail(book, k, out, np.array(by, np.int64), most, producer):
-            wait_for(pool, book.member[p, BIT], False)
-        book.key[k, MARK] = max(book.key[k, MARK], forced)
+            wait_for(pool, book.member[p].bit, False)
+        book.key[k].mark = max(book.key[k].mark, forced)
     process(method, pool, upto)
     _follow_mark(method, book, k, pool)
     return int(forced)
@@ -109,29 +97,29 @@ def _expire(method: int, book: Book, k: int, pool: Pool, now: int, max_delay: in
 @njit(cache=True)
 def run(method: int, book: Book, k: int, pool: Pool, step: Int64, member: Int64, time: Int64,
         arrival: Int64, n: Int64, max_delay: int, most: int, producer: bool, late_by: Int64,
-        clock: Int64, ready: Int64, forced: Int64) -> None:
+        clock: Int64, forced: Int64) -> None:
     """Take the arrivals of one key; `step` numbers them within the batch, as do the results."""
     head = pool.head
     for i in range(len(step)):
         j, p = step[i], member[i]
         head[STEP] = j
-        late_by[j] = arrive(book, k, p, time[i], arrival[i])
-        clock[j] = book.key[k, CLOCK]
+        if max_delay >= 0:
+            forced[j] = _expire(method, book, k, pool, max(book.key[k].clock, arrival[i]),
+                                max_delay, most, producer)
+        late_by[j] = arrive(book, k, p, time[i], arrival[i], FOREVER)
+        clock[j] = book.key[k].clock
         if late_by[j] == 0:
-            bit, joined = -1, book.key[k, JOINED]
-            if book.member[p, STATE] == LIVE:
-                bit = book.member[p, BIT]
+            bit, joined = -1, book.key[k].joined
+            if book.member[p].state == LIVE:
+                bit = book.member[p].bit
                 wait_for(pool, bit, True)
             head[WORDS] = (joined + 63) >> 6
             x = make_node(pool, time[i], clock[j], n[i], p, bit, joined)
             if time[i] == head[LAST]:
-                emit(pool, x)  # its like has left, and nothing can come before it any more
+                emit(pool, x)  # an equal timestamp has left: nothing can come before it any more
             else:
                 _insert(method, pool, x)
             _follow_mark(method, book, k, pool)
-        ready[j] = book.key[k, MARK]
-        if max_delay >= 0:
-            forced[j] = _expire(method, book, k, pool, clock[j], max_delay, most, producer)
 
 
 @njit(cache=True)

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from slackwater.core.kernel import Store
-from slackwater.core.state import Record
-from slackwater.core.state.buffer import Rows
-from slackwater.synchronise.book import (
-    BIT,
-    CLOCK,
-    GONE,
-    HELD,
-    JOINED,
-    KEY,
-    LIVE,
-    MARK,
-    NEVER,
-    STATE,
-    TOP,
-)
+from slackwater.core.keyed import Keyed
+from slackwater.core.state.record import Record
+from slackwater.synchronise.book import FOREVER, LIVE, NEVER
 from slackwater.synchronise.classic import Classic
-from slackwater.synchronise.logic import FOREVER, Int64, SyncLogic
+from slackwater.synchronise.logic import Int64, SyncLogic
 from slackwater.synchronise.pool import (
     COUNTERS,
     LAST,
@@ -36,7 +26,7 @@ from slackwater.synchronise.pool import (
     pool_arrays,
     pool_from,
 )
-from slackwater.synchronise.rows import Arrivals, Released
+from slackwater.synchronise.rows import Released, to_hold, without_extras
 from slackwater.synchronise.run import process, run, run_quiet, wait_for
 
 __all__ = ["ClassicLogic"]
@@ -47,8 +37,9 @@ class ClassicLogic(SyncLogic):
 
     config: Classic
 
-    def __init__(self, config: Classic, store: Store | None) -> None:
+    def __init__(self, config: Classic, store: Store) -> None:
         super().__init__(config, store)
+        self.forget_after = None  # the structures have a bit per source that ever joined
         self._pools: dict[int, Pool] = {}
 
     @property
@@ -57,78 +48,78 @@ class ClassicLogic(SyncLogic):
         totals = sum((pool.tally for pool in self._pools.values()), np.zeros(3, np.int64))
         return dict(zip(COUNTERS, totals.tolist(), strict=True))
 
-    def _take(self, new: Arrivals) -> tuple[Released, Int64, Int64]:
-        count = len(new.time)
-        late_by, clock, ready = (np.zeros(count, np.int64) for _ in range(3))
+    def _take(self, given: Keyed, member: Int64) -> tuple[Released, Int64, Int64]:
+        new, count = given.new, len(given)
+        late_by, clock = np.zeros(count, np.int64), np.zeros(count, np.int64)
         forced = np.full(count, NEVER)
         left = []
-        for k in np.unique(new.key).tolist():
-            step = np.flatnonzero(new.key == k)
-            member = new.member[step]
-            unknown = np.unique(member[self._member_rows[member, BIT] < 0])
+        for q, k in enumerate(given.slots.tolist()):
+            step = np.flatnonzero(given.key == q)
+            mine = member[step]
+            unknown = np.unique(mine[self._member_rows["bit"][mine] < 0])
             pool = self._pool(k, len(step), len(unknown))
-            run(self.config.method, self._book(), k, pool, step, member, new.time[step],
-                new.arrival[step], new.n[step], *self._limits(), late_by, clock, ready, forced)
+            run(self.config.method, self._book(), k, pool, step, mine, new.time[step],
+                new.arrival[step], new.n[step], *self._limits(), late_by, clock, forced)
             left.append(_collect(pool))
-        self._members.touch(np.arange(self._members.rows))
-        arrived = new.held(clock).take(np.flatnonzero(late_by == 0))
+        self._members.touch(self._names.live())
+        self._buffer.add(to_hold(new, given.slot, clock, member, np.flatnonzero(late_by == 0)))
         out_n, step = _joined(left)
         order = np.argsort(step, kind="stable")
-        rows, step = self._leave(arrived, out_n[order]), step[order]
-        timed_out = (rows.time > ready[step]) & (rows.time <= forced[step])
-        return Released(rows, clock[step], timed_out), late_by, clock
+        out_n, step = out_n[order], step[order]
+        rows, time, _ = self._leave(out_n)
+        timed_out = (time <= forced[step]) & (out_n != new.n[step])
+        return Released(rows, time, clock[step], timed_out), late_by, clock
 
     def _pass_time(self, now: Int64) -> Released:
-        left, forced = [], np.full(self._marks.rows, NEVER)
-        for k in range(self._marks.rows):
+        left, forced = [], np.full(len(now), NEVER)
+        for k in np.flatnonzero(now != NEVER).tolist():
             pool = self._pool(k, 0, 0)
             forced[k] = run_quiet(self.config.method, self._book(), k, pool, now[k],
                                   *self._limits())
             left.append(_collect(pool))
-        self._members.touch(np.arange(self._members.rows))
-        return self._quietly(left, now, forced)
+        self._members.touch(self._names.live())
+        return self._together(left, now, forced)
 
-    def _let_all_go(self) -> Released:
+    def _release_all(self) -> Released:
         left = []
-        for k in range(self._marks.rows):
+        for k in self.keys.live().tolist():
             pool = self._pool(k, 0, 0)
             process(self.config.method, pool, FOREVER)
-            self._key_rows[k, MARK] = self._key_rows[k, TOP]
+            self._key_rows["mark"][k] = self._key_rows["top"][k]
             left.append(_collect(pool))
-        return self._quietly(left, self._key_rows[:, CLOCK], np.full(len(left), NEVER))
+        clock = self._key_rows["clock"]
+        return self._together(left, clock, np.full(len(clock), NEVER))
 
-    def _quietly(self, left: list[tuple[Int64, Int64]], now: Int64, forced: Int64) -> Released:
-        self._marks.touch(np.arange(self._marks.rows))
+    def _together(self, left: list[tuple[Int64, Int64]], now: Int64, forced: Int64) -> Released:
+        """What time alone released: merged over the keys, by time."""
+        self._marks.touch(self.keys.live())
         out_n, _ = _joined(left)
         if not len(out_n):
             return self._none_released()
-        rows = self._leave(None, out_n)
-        if len(self._keys) > 1:
-            rows = rows.take(np.lexsort((rows.n, rows.time)))
-        return Released(rows, now[rows.key], rows.time <= forced[rows.key])
+        rows, time, slot = self._leave(out_n)
+        order = np.arange(len(time))
+        if len(self.keys) > 1:
+            order = np.lexsort((out_n, time))
+            rows, time, slot = rows.take(pa.array(order)), time[order], slot[order]
+        return Released(rows, time, now[slot], time <= forced[slot])
 
-    def _leave(self, arrived: Rows | None, out_n: Int64) -> Rows:
-        """The rows with these arrival numbers, in that order; all others are held."""
-        parts = self._hold.everything()
-        rows = Rows.concat([*parts, *([] if arrived is None else [arrived])])
-        by_n = np.argsort(rows.n)
-        out = by_n[np.searchsorted(rows.n, out_n, sorter=by_n)]
-        stays = np.ones(len(rows), bool)
-        stays[out] = False
-        keep, at = [], 0
-        for part in parts:
-            keep.append(stays[at:at + len(part)])
-            at += len(part)
+    def _leave(self, out_n: Int64) -> tuple[pa.RecordBatch, Int64, Int64]:
+        """The rows with these arrival numbers, in that order, their times and keys' slots."""
+        held = self._buffer.due(np.full(self.keys.room, FOREVER))
+        by_n = np.argsort(held.n)
+        out = by_n[np.searchsorted(held.n, out_n, sorter=by_n)]
+        gone = np.zeros(len(held), bool)
+        gone[out] = True
+        rows = without_extras(held.payload(out)) if len(out) else self._none_released().rows
         for k, pool in self._pools.items():
-            self._key_rows[k, GONE], self._key_rows[k, HELD] = pool.head[LAST], pool.head[SIZE]
-        self._hold.settle(keep, parts)
-        if arrived is not None:
-            self._hold.add(arrived.take(np.flatnonzero(stays[at:])))
-        return rows.take(out)
+            self._key_rows["gone"][k] = pool.head[LAST]
+            self._key_rows["held"][k] = pool.head[SIZE]
+        self._buffer.leave(held, gone)
+        return rows, held.time[out], held.slot[out]
 
     def _pool(self, k: int, more: int, joining: int) -> Pool:
         """The pool of a key, with room for so many more nodes and sources."""
-        words = max(1, -(-int(self._key_rows[k, JOINED] + joining) // 64))
+        words = max(1, -(-int(self._key_rows["joined"][k] + joining) // 64))
         fresh = k not in self._pools
         pool = new_pool(max(more, 16), words) if fresh else self._pools[k]
         pool = grow_pool(pool, int(pool.head[SIZE]) + more, words)
@@ -136,24 +127,26 @@ class ClassicLogic(SyncLogic):
         self._pools[k] = pool
         if fresh:
             members = self._member_rows
-            mine = np.flatnonzero((members[:, KEY] == k) & (members[:, STATE] == LIVE))
+            live = self._names.live()
+            mine = live[(members["key"][live] == k) & (members["state"][live] == LIVE)]
             self._changed(np.full(len(mine), k), mine)
         return pool
 
     def _changed(self, keys: Int64, members: Int64) -> None:
         for k, p in zip(keys.tolist(), members.tolist(), strict=True):
             pool = self._pool(k, 0, 0)
-            wait_for(pool, self._member_rows[p, BIT], bool(self._member_rows[p, STATE] == LIVE))
-            pool.head[WORDS] = -(-self._key_rows[k, JOINED] // 64)
+            wait_for(pool, self._member_rows["bit"][p],
+                     bool(self._member_rows["state"][p] == LIVE))
+            pool.head[WORDS] = -(-self._key_rows["joined"][k] // 64)
 
     def _save(self) -> dict[str, Any]:
         for k, pool in self._pools.items():
-            self._store.put(f"pool/{k}", Record("pool", 1, {}, pool_arrays(pool)).encode())
+            self.store.put(f"pool/{k}", Record("pool", 1, {}, pool_arrays(pool)).encode())
         return {"pools": list(self._pools)}
 
-    def _load(self, meta: dict[str, Any]) -> None:
+    def _load(self, meta: Mapping[str, Any]) -> None:
         for k in meta["pools"]:
-            record = Record.decode(self._store.get(f"pool/{k}"), kind="pool", version=1)
+            record = Record.decode(self.store.get(f"pool/{k}"), kind="pool", version=1)
             self._pools[k] = pool_from(record.arrays)
 
 

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any, ClassVar
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from slackwater.core.durations import Duration
-from slackwater.core.errors import ConfigError
+from slackwater.core.errors import ConfigError, SnapshotError
 from slackwater.core.events import NEVER
 from slackwater.core.kernel import Store
-from slackwater.core.state import Table
+from slackwater.core.release import Walk, advance_to, take
+from slackwater.core.state.pages import Pages
+from slackwater.reorder.belief import Belief
 from slackwater.reorder.policies.drop_ratio_paper import PaperEstimator
 from slackwater.reorder.policies.max_delay import MaxDelay
-from slackwater.reorder.policy import Arrivals, Estimator, Float64, Int64, Policy, durations
+from slackwater.reorder.policy import Estimator, Float64, Int64, Policy, Seen, durations
 from slackwater.reorder.tide.policy import as_share
 
 __all__ = ["DropRatio"]
 
 # a group's numbers, before the two rings; FIRST to THIRD are the smallest times seen
-B, MARK, DEBT, SEEN, NEXT, LAST, KEPT, AT, NEAR, FIRST, SECOND, THIRD, BEGAN, NEWEST = range(14)
-_HEAD = 14
+B, DEBT, SEEN, NEXT, LAST, KEPT, AT, NEAR, FIRST, SECOND, THIRD, BEGAN = range(12)
+_HEAD = 12
 _AIM = 0.75  # of the ratio is aimed at; the rest is for what the estimate does not foresee
 _BEYOND = 0.75  # a stream is known once so much more of the delays' spread could have been seen
 _WARY = 0.25  # of a young stream's age is added to its buffer time
@@ -121,60 +125,88 @@ class DropRatio(Policy):
                 raise ConfigError("is too small", step=f"DropRatio.{name}",
                                   expected=f"a whole number ≥ {least}", got=value)
 
-    def estimator(self) -> Estimator:
+    bound: ClassVar[str] = "ratio"
+
+    def identity(self) -> dict[str, Any]:
+        """The estimators with and without correction keep other numbers."""
+        return {**super().identity(), "literal": self.literal}
+
+    def estimator(self, store: Store, *, literal: bool = False) -> Estimator:
         """Start afresh."""
         if not self.literal:
-            return QuantileEstimator(self)
+            return QuantileEstimator(self, store, literal)
         assert isinstance(self.ratio, float)
         if self.ratio <= self.max_delay_from:
-            return MaxDelay(initial=self.initial).estimator()
+            return MaxDelay(initial=self.initial).estimator(store, literal=True)
         return PaperEstimator(z=NormalDist().inv_cdf(1 - self.ratio),
                               sample_every=self.sample_every, estimate_every=self.estimate_every,
-                              samples=self.samples, tick=self.tick)  # type: ignore[arg-type]
+                              samples=self.samples, tick=self.tick, store=store)  # type: ignore[arg-type]
 
 
-class QuantileEstimator:
+class QuantileEstimator(Estimator):
     """The corrected estimate, for any number of groups."""
 
-    def __init__(self, policy: DropRatio) -> None:
+    def __init__(self, policy: DropRatio, store: Store, literal: bool) -> None:
         self._policy = policy
         assert isinstance(policy.ratio, float)
         head = np.zeros(_HEAD)
         head[B] = float(policy.initial)  # type: ignore[arg-type]
-        head[[MARK, LAST, NEWEST]] = -np.inf
+        head[LAST] = -np.inf
         head[DEBT], head[NEAR] = _HORIZON / 4, np.inf
         head[[FIRST, SECOND, THIRD, BEGAN]] = np.inf
-        self._table = Table("dratio", {"head": head, "recent": np.zeros(policy.recent),
-                                       "samples": np.zeros(policy.samples)})
+        self._groups = Pages("dratio", {"head": head, "recent": np.zeros(policy.recent),
+                                        "samples": np.zeros(policy.samples)}, store)
+        self._belief = None if literal else Belief(head[B], store)
 
-    def advance(self, arrivals: Arrivals) -> tuple[Int64, Float64]:
-        """See arrivals: θ_j = a_j − B_{j−1}."""
-        self._table.grow(arrivals.groups)
-        self._table.touch(arrivals.group)
-        before, after = np.empty(len(arrivals.time)), np.empty(len(arrivals.time))
-        policy, table = self._policy, self._table
-        _run(arrivals.time, arrivals.arrival, arrivals.group, table["head"], table["recent"],
-             table["samples"], policy.ratio, float(policy.initial), policy.sample_every,  # type: ignore[arg-type]
-             policy.estimate_every, before, after)
-        return arrivals.arrival - np.ceil(before).astype(np.int64), after
+    def grow(self, groups: int, sources: int) -> None:
+        """Have room."""
+        self._groups.grow(groups)
+        if self._belief is not None:
+            self._belief.grow(groups)
+
+    def reset(self, groups: Int64) -> None:
+        """Start these groups afresh."""
+        self._groups.reset(groups)
+        if self._belief is not None:
+            self._belief.reset(groups)
+
+    def advance(self, seen: Seen, walk: Walk) -> Float64:
+        """Run through the arrivals: θ_j = a_j − B_{j−1}."""
+        policy, groups = self._policy, self._groups
+        groups.touch(seen.group)
+        teaches = np.ones(len(seen), bool)
+        if self._belief is not None:
+            delay = (seen.arrival - seen.time).astype(np.float64)
+            teaches = self._belief.teaches(delay, seen.group, seen.source_column)
+        after = np.empty(len(seen))
+        _run(walk, seen.time, seen.arrival, seen.group, teaches, groups["head"], groups["recent"],
+             groups["samples"], policy.ratio, float(policy.initial), policy.sample_every,  # type: ignore[arg-type]
+             policy.estimate_every, after)
+        return after
 
     def thresholds(self, now: Int64) -> Int64:
         """For each group now − B."""
-        buffer = np.ceil(self._table["head"][:, B]).astype(np.int64)
-        return np.where(now < NEVER + buffer, NEVER, now - buffer)
+        self._groups.need_all()
+        buffer = np.ceil(self._groups["head"][:, B]).astype(np.int64)
+        return np.where(now == NEVER, NEVER, now - np.where(now == NEVER, 0, buffer))
 
-    def save(self, store: Store) -> dict[str, Any]:
+    def save(self) -> dict[str, Any]:
         """Write the touched pages."""
-        policy = self._policy
-        return {"rows": self._table.save(store), "sizes": [policy.recent, policy.samples]}
+        return {"groups": self._groups.save(), "sizes": self._sizes(),
+                "belief": None if self._belief is None else self._belief.save()}
 
-    def load(self, store: Store, meta: dict[str, Any]) -> None:
-        """Read all pages."""
-        now = [self._policy.recent, self._policy.samples]
-        if meta["sizes"] != now:
-            raise ConfigError("`recent` and `samples` cannot change over a restart",
-                              step="restore DropRatio", expected=meta["sizes"], got=now)
-        self._table.load(store, meta["rows"])
+    def load(self, meta: Mapping[str, Any]) -> None:
+        """Know the pages that `save` told of."""
+        if meta["sizes"] != self._sizes():
+            raise SnapshotError("`recent` and `samples` cannot change over a restart",
+                                step="restore DropRatio", expected=meta["sizes"],
+                                got=self._sizes())
+        self._groups.load(meta["groups"])
+        if self._belief is not None and meta["belief"] is not None:
+            self._belief.load(meta["belief"])
+
+    def _sizes(self) -> list[int]:
+        return [self._policy.recent, self._policy.samples]
 
 
 @njit(cache=True)
@@ -206,20 +238,19 @@ def _quantile(values: Float64, share: float) -> float:
 
 
 @njit(cache=True)
-def _run(time: Int64, arrival: Int64, group: Int64, heads: Float64, recents: Float64,
-         sampled: Float64, ratio: float, initial: float, sample_every: int, estimate_every: int,
-         before: Float64, after: Float64) -> None:
+def _run(walk: Walk, time: Int64, arrival: Int64, group: Int64, teaches: NDArray[np.bool_],
+         heads: Float64, recents: Float64, sampled: Float64, ratio: float, initial: float,
+         sample_every: int, estimate_every: int, after: Float64) -> None:
     aim = _AIM * ratio
     for j in range(len(time)):
         s, recent, samples = heads[group[j]], recents[group[j]], sampled[group[j]]
         now, t = float(arrival[j]), float(time[j])
         delay = float(arrival[j] - time[j])
-        before[j] = s[B]
-        # what is below the watermark is late; which events were released is not known here, but
-        # that is none before the threshold has reached the first, and none beyond the newest
-        if now - s[B] >= s[FIRST]:
-            s[MARK] = max(s[MARK], min(now - s[B], s[NEWEST]))
-        late = 1.0 if t < s[MARK] else 0.0
+        advance_to(walk, walk.of[j], arrival[j] - np.int64(np.ceil(s[B])), j, j)
+        late = 1.0 if take(walk, j) > 0 else 0.0
+        if not teaches[j]:
+            after[j] = s[B]
+            continue
         s[DEBT] = max(s[DEBT] + late - aim, -_HORIZON / 4)
         seen = int(s[SEEN])
         recent[seen % len(recent)] = delay
@@ -234,7 +265,6 @@ def _run(time: Int64, arrival: Int64, group: Int64, heads: Float64, recents: Flo
             s[THIRD] = min(max(t, s[SECOND]), s[THIRD])
             s[SECOND] = min(max(t, s[FIRST]), s[SECOND])
             s[FIRST] = min(t, s[FIRST])
-        s[NEWEST] = max(s[NEWEST], t)
         s[BEGAN] = min(s[BEGAN], now)
         if earlier or s[NEXT] >= min(estimate_every, seen // 4) or now - s[LAST] >= 1e6:
             share = aim * 2.0 ** (-4.0 * max(s[DEBT], 0.0) / _HORIZON)

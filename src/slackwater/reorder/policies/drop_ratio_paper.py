@@ -7,6 +7,7 @@ is known to the reorder kernel; here only the threshold is found that it is to r
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,9 @@ from numpy.typing import NDArray
 from slackwater.core.errors import SnapshotError
 from slackwater.core.events import NEVER
 from slackwater.core.kernel import Store
-from slackwater.core.state import Record
-from slackwater.reorder.policy import Arrivals, Float64, Int64
+from slackwater.core.release import Walk, release_by
+from slackwater.core.state.record import Record
+from slackwater.reorder.policy import Estimator, Float64, Int64, Seen
 
 __all__ = ["PaperEstimator", "buffer_size"]
 
@@ -41,51 +43,70 @@ def buffer_size(z: float, sigma: float, theta: float) -> int:
     return max(30, int(np.ceil((c + np.sqrt(c * c + 8 * c * sigma**2 / theta**2)) / 2)))
 
 
-class PaperEstimator:
+class PaperEstimator(Estimator):
     """Algorithm 1, for any number of groups."""
 
+    exact = True
+
     def __init__(self, *, z: float, sample_every: int, estimate_every: int, samples: int,
-                 tick: int) -> None:
+                 tick: int, store: Store) -> None:
         self._z, self._every, self._estimate = z, sample_every, estimate_every
-        self._tick = tick
+        self._tick, self._store = tick, store
         self._samples = max(samples, -(-estimate_every // sample_every))
         self._state: list[tuple[Int64, NDArray[np.float64], Int64]] = []
+        self._threshold, self.buffers = np.zeros(0, np.int64), np.zeros(0)
 
-    def advance(self, arrivals: Arrivals) -> tuple[Int64, Float64]:
+    def grow(self, groups: int, sources: int) -> None:
+        """Have room."""
+        while len(self._state) < groups:
+            self._state.append(self._fresh())
+
+    def reset(self, groups: Int64) -> None:
+        """Start these groups afresh."""
+        for g in groups:
+            self._state[g] = self._fresh()
+
+    def _fresh(self) -> tuple[Int64, NDArray[np.float64], Int64]:
+        return (np.zeros(8, np.int64), np.zeros((2, self._samples)), np.zeros(1024, np.int64))
+
+    def look(self, seen: Seen) -> Int64:
         """See arrivals; θ is the end of the last cell that has left."""
-        while len(self._state) < arrivals.groups:
-            self._state.append((np.zeros(8, np.int64), np.zeros((2, self._samples)),
-                                np.zeros(1024, np.int64)))
-        theta = np.empty(len(arrivals.time), np.int64)
-        held = np.empty(len(arrivals.time))
-        for g in np.unique(arrivals.group):
-            rows = np.flatnonzero(arrivals.group == g)
+        theta = np.empty(len(seen), np.int64)
+        self.buffers = np.empty(len(seen))
+        for g in np.unique(seen.group):
+            rows = np.flatnonzero(seen.group == g)
             whole, sampled, cells = self._state[g]
-            theta[rows], held[rows], cells = _run(
-                arrivals.time[rows], arrivals.arrival[rows], whole, sampled, cells, self._z,
+            theta[rows], self.buffers[rows], cells = _run(
+                seen.time[rows], seen.arrival[rows], whole, sampled, cells, self._z,
                 self._every, self._estimate, self._tick)
             self._state[g] = (whole, sampled, cells)
-        return theta, held
+        self._threshold = theta
+        return theta
+
+    def advance(self, seen: Seen, walk: Walk) -> Float64:
+        """Release by the thresholds that `look` has found."""
+        release_by(walk, self._threshold)
+        return self.buffers
 
     def thresholds(self, now: Int64) -> Int64:
         """Time alone releases nothing: the buffer is full or it is not."""
         return np.array([_threshold(whole, self._tick) for whole, _, _ in self._state], np.int64)
 
-    def save(self, store: Store) -> dict[str, Any]:
+    def save(self) -> dict[str, Any]:
         """Write everything: the cells change all over."""
         for g, (whole, sampled, cells) in enumerate(self._state):
-            store.put(f"paper-buffer/{g}", Record("paper-buffer", 1, {}, {
+            self._store.put(f"paper-buffer/{g}", Record("paper-buffer", 1, {}, {
                 "whole": whole, "sampled": sampled, "cells": cells}).encode())
         return {"groups": len(self._state), "samples": self._samples, "tick": self._tick}
 
-    def load(self, store: Store, meta: dict[str, Any]) -> None:
+    def load(self, meta: Mapping[str, Any]) -> None:
         """Read what `save` wrote."""
         if (meta["samples"], meta["tick"]) != (self._samples, self._tick):
             raise SnapshotError("`samples` and `tick` cannot change over a restart",
                                 step="restore DropRatio")
         self._state = []
         for g in range(meta["groups"]):
-            arrays = Record.decode(store.get(f"paper-buffer/{g}"), kind="paper-buffer",
+            arrays = Record.decode(self._store.get(f"paper-buffer/{g}"), kind="paper-buffer",
                                    version=1).arrays
             self._state.append((arrays["whole"], arrays["sampled"], arrays["cells"]))
 

@@ -34,6 +34,7 @@ class Static(DelayPolicy):
     buffer: Duration = "1s"
 
     paper: ClassVar[str] = "SBA"
+    learns: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         durations(self, "buffer")

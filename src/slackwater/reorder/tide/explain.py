@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from slackwater.reorder.policy import Names
 from slackwater.reorder.tide.loop import (
     BACK,
     CAUGHT_UP,
@@ -47,7 +48,7 @@ Sentence: TypeAlias = "tuple[str | pa.Array, ...]"
 _SHOWN = 100  # sources told of one by one: the notes stay small however many there are
 
 
-def words_for_ready(why: Int64, whom: Int64, value: Int64, names: pa.Array | None) -> pa.Array:
+def words_for_ready(why: Int64, whom: Int64, value: Int64, names: Names | None) -> pa.Array:
     """What each released event waited for."""
     def sentence(kind: int, at: Int64) -> Sentence:
         if kind == CAUGHT_UP:
@@ -67,7 +68,7 @@ def words_for_ready(why: Int64, whom: Int64, value: Int64, names: pa.Array | Non
 
 
 def words_for_late(why: Int64, whom: Int64, value: Int64, timeout: Int64,
-                   names: pa.Array | None) -> pa.Array:
+                   names: Names | None) -> pa.Array:
     """Why each late event is late."""
     def sentence(kind: int, at: Int64) -> Sentence:
         source, seconds = _named(whom[at], names), _seconds(value[at])
@@ -88,7 +89,7 @@ def words_for_late(why: Int64, whom: Int64, value: Int64, timeout: Int64,
     return _told(why, sentence)
 
 
-def health(whole: Int64, real: Float64, now: Int64, names: pa.Array | None) -> dict[str, Any]:
+def health(whole: Int64, real: Float64, now: Int64, names: Names | None) -> dict[str, Any]:
     """How many sources are live, idle or new, and the most troubled of them one by one."""
     heard = np.flatnonzero(whole[:, COUNT])
     status = whole[heard, STATUS]
@@ -121,15 +122,13 @@ def _known(value: int, stamp: int) -> int | None:
     return None if stamp == NEVER else value
 
 
-def _named(whom: Int64, names: pa.Array | None, before: str = "") -> pa.Array:
+def _named(whom: Int64, names: Names | None, before: str = "") -> pa.Array:
     """Each row's source; the words are joined once a source where those are fewer than the rows."""
-    if names is None or len(names) == 0:
+    if names is None:
         return pa.repeat(f"{before}source", len(whom))
     at = np.maximum(whom, 0)
-    if len(names) < len(whom):
-        text = _joined(f"{before}source ", names).take(pa.array(at))
-    else:
-        text = _joined(f"{before}source ", names.take(pa.array(at)))
+    distinct, where = np.unique(at, return_inverse=True)
+    text = _joined(f"{before}source ", names(distinct)).take(pa.array(where))
     if (whom >= 0).all():
         return text
     return pc.if_else(pa.array(whom >= 0), text, f"{before}every source")

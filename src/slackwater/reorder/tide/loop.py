@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from slackwater.core.release import Walk, advance_to, is_late, take
 from slackwater.reorder.tide.heap import heapify, top_of, update
 from slackwater.reorder.tide.source import (
     follow_silence,
@@ -160,7 +161,7 @@ def held_back(whole: Int64, real: Float64, now: int, warmup: int, timeout: int) 
 
 @njit(cache=True)
 def run(
-    time: Int64, arrival: Int64, group: Int64, source: Int64, sequence: Int64, declared: Int64,
+    walk: Walk, time: Int64, arrival: Int64, group: Int64, source: Int64, sequence: Int64, declared: Int64,
     whole: Int64, real: Float64, group_whole: Int64, group_real: Float64,
     heap: Int64, place: Int64, starts: Int64, sizes: Int64, keys: Int64, built: Int64,
     loss: float, block: int, warmup: int, first_timeout: int, longest: float, join_guard: int,
@@ -215,9 +216,9 @@ def run(
                 why[j] = CAUGHT_UP
 
         # 2. the event itself
-        known = max(gw[PROMISE], theta[j])
-        late = t < min(known, gw[TOP])
-        gw[PROMISE] = known
+        advance_to(walk, walk.of[j], theta[j], j, j)
+        late = is_late(walk, j)
+        gw[PROMISE] = max(gw[PROMISE], theta[j])
         delay = now - t
         was = sw[STATUS]
         away = now - sw[SEEN] if sw[SEEN] != NEVER else np.int64(0)
@@ -230,7 +231,7 @@ def run(
             gw[GREEN] -= 1
         # what no timeout could have waited for teaches nothing: a backlog, a clock far behind
         hopeless = late and (float(delay) > longest or is_from_before(sw, t, sequence[j]))
-        live = not hopeless and (was == LIVE or _admit(sw, gw, t, now, known))
+        live = not hopeless and (was == LIVE or _admit(sw, t, now, late))
         if was == IDLE and late and not hopeless and sw[RUN] <= 1:
             # not quiet, but cut off: such silences are to be sat out
             grown = min(1.5 * float(away), 2 * _limit(sw, sr, gr))
@@ -278,6 +279,8 @@ def run(
                 theta[j] = min(edge, t)
                 why[j], whom[j] = CAUGHT_UP, s
                 gw[PROMISE] = max(gw[PROMISE], theta[j])
+                advance_to(walk, walk.of[j], theta[j], j, j)
+        take(walk, j)
 
         # 4. the controller; strangers, and those that come back, are nobody's fault
         if (was == LIVE and not hopeless) or (live and not late):
@@ -299,13 +302,13 @@ def _blame(top: int, whole: Int64, now: int, why: Int64, value: Int64, j: int) -
 
 
 @njit(cache=True)
-def _admit(sw: Int64, gw: Int64, t: int, now: int, known: int) -> bool:
+def _admit(sw: Int64, t: int, now: int, late: bool) -> bool:
     """Whether a source that is not live becomes so.
 
     At once if its event is not behind the watermark.  Else once it has kept up for a while: a
     backlog runs through the past faster than time, a slow source does not.
     """
-    if t >= min(known, gw[TOP]):
+    if not late:
         return True
     if sw[RUN] == 0:
         sw[RUN_TIME], sw[RUN_ARRIVAL] = t, now

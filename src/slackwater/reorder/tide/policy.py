@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +13,17 @@ import pyarrow.compute as pc
 from slackwater.core.durations import Duration
 from slackwater.core.errors import ConfigError, SnapshotError
 from slackwater.core.kernel import Store
-from slackwater.core.state import Table
-from slackwater.reorder.policy import Arrivals, Float64, Int64, Policy, durations
+from slackwater.core.release import Walk
+from slackwater.core.state.pages import Pages
+from slackwater.reorder.policy import (
+    Estimator,
+    Float64,
+    Int64,
+    Names,
+    Policy,
+    Seen,
+    durations,
+)
 from slackwater.reorder.tide.explain import health, words_for_late, words_for_ready
 from slackwater.reorder.tide.loop import run, threshold_at
 from slackwater.reorder.tide.source import frontier
@@ -131,43 +140,60 @@ class Tide(Policy):
             raise ConfigError("is shorter than the timeout to start with", step="Tide.max_timeout",
                               expected=f"at least {self.timeout} us", got=f"{self.max_timeout} us")
 
-    def estimator(self) -> TideEstimator:
+    bound = "loss"
+
+    def estimator(self, store: Store, *, literal: bool = False) -> TideEstimator:
         """Start afresh."""
-        return TideEstimator(self)
+        return TideEstimator(self, store)
 
 
-class TideEstimator:
+class TideEstimator(Estimator):
     """`Tide` at work for any number of keys and sources."""
 
-    def __init__(self, policy: Tide) -> None:
+    def __init__(self, policy: Tide, store: Store) -> None:
         self._policy = policy
         assert isinstance(policy.loss, float)
         self._block = int(np.clip(round(1 / policy.loss), _FEWEST, _MOST))
-        self._groups = Table("tide-groups", fresh_group(policy.timeout,  # type: ignore[arg-type]
-                                                        len(policy.sources or ())))
-        self._sources = Table("tide-sources", {**fresh_source(), "home": np.int64(0)})
-        self._declared = np.zeros(0, np.int64)
+        self._groups = Pages("tide-groups", fresh_group(policy.timeout,  # type: ignore[arg-type]
+                                                        len(policy.sources or ())), store)
+        self._sources = Pages("tide-sources", {**fresh_source(), "home": np.int64(0),
+                                               "declared": np.int64(-1)}, store)
         self._alone = True  # no source role: no source can join
         self._arrange()
         none = np.zeros(0, np.int64)
         self._last = self._quiet = (none, none, none)
         self._late, self._timeout = (none, none, none), none
 
-    def advance(self, arrivals: Arrivals) -> tuple[Int64, Float64]:
-        """See arrivals."""
-        source = arrivals.group if arrivals.source is None else arrivals.source
-        self._alone = arrivals.source is None
-        self._grow(arrivals, source)
-        n = len(arrivals.time)
-        sequence = (np.full(n, NO_SEQUENCE) if arrivals.sequence is None else arrivals.sequence)
-        self._groups.touch(arrivals.group)
+    def grow(self, groups: int, sources: int) -> None:
+        """Have room."""
+        self._groups.grow(groups)
+        self._sources.grow(sources)
+
+    def reset(self, groups: Int64) -> None:
+        """Start these groups afresh."""
+        self._groups.reset(groups)
+
+    def reset_sources(self, sources: Int64) -> None:
+        """Start these sources afresh."""
+        self._sources.reset(sources)
+        if len(sources):
+            self._stale = True
+
+    def advance(self, seen: Seen, walk: Walk) -> Float64:
+        """Run through the arrivals."""
+        source = seen.group if seen.source is None else seen.source
+        self._alone = seen.source is None
+        self._meet(seen, source)
+        n = len(seen)
+        sequence = (np.full(n, NO_SEQUENCE) if seen.sequence is None else seen.sequence)
+        self._groups.touch(seen.group)
         self._sources.touch(source)
         theta, why, whom, value, late_why, late_value, timeout = (
             np.zeros(n, np.int64) for _ in range(7))
         buffer = np.zeros(n)
         quiet = self._sources["whole"][:, _BY_SILENCE]
         policy = self._policy
-        run(arrivals.time, arrivals.arrival, arrivals.group, source, sequence, self._declared,
+        run(walk, seen.time, seen.arrival, seen.group, source, sequence, self._sources["declared"],
             self._sources["whole"], self._sources["real"], self._groups["whole"],
             self._groups["real"], self._heap, self._place, self._starts, self._sizes, self._keys,
             self._built, policy.loss, self._block, policy.warmup, policy.timeout,
@@ -179,10 +205,11 @@ class TideEstimator:
         self._sources.touch(np.flatnonzero(changed.any(axis=1)))
         self._last = (why, whom, value)
         self._late, self._timeout = (late_why, source, late_value), timeout
-        return theta, buffer
+        return buffer
 
     def thresholds(self, now: Int64) -> Int64:
         """For each group what time alone has reached."""
+        self._need()
         n = self._groups.rows
         theta, why, whom, value = (np.zeros(n, np.int64) for _ in range(4))
         policy = self._policy
@@ -193,66 +220,82 @@ class TideEstimator:
         self._quiet = (why, whom, value)
         return theta
 
-    def why_ready(self, step: Int64, names: pa.Array | None) -> pa.Array:
-        """What rows waited for that the last batch's arrivals `step` let go."""
+    def why_ready(self, step: Int64, names: Names | None) -> pa.Array:
+        """What rows waited for that the last batch's arrivals `step` released."""
         why, whom, value = (part[step] for part in self._last)
         return words_for_ready(why, whom, value, names)
 
-    def why_ready_by_time(self, group: Int64, names: pa.Array | None) -> pa.Array:
-        """What rows of these groups waited for that the last call of `thresholds` let go."""
+    def why_ready_by_time(self, group: Int64, names: Names | None) -> pa.Array:
+        """What rows of these groups waited for that the last call of `thresholds` released."""
         why, whom, value = (part[group] for part in self._quiet)
         return words_for_ready(why, whom, value, names)
 
-    def why_late(self, row: Int64, names: pa.Array | None) -> pa.Array:
+    def why_late(self, row: Int64, names: Names | None) -> pa.Array:
         """Why rows of the last batch are late."""
         why, whom, value = (part[row] for part in self._late)
         return words_for_late(why, whom, value, self._timeout[row], names)
 
-    def notes(self, names: pa.Array | None) -> dict[str, Any]:
+    def notes(self, names: Names | None) -> dict[str, Any]:
         """The longest timeout, and the sources' health."""
+        self._need()
         whole, home = self._sources["whole"], self._sources["home"]
         kinds = np.unique(whole[whole[:, STATUS] == LIVE, KIND])
         return {
             "timeout": float(self._groups["real"][:, [TIMEOUT + k for k in kinds]].max(initial=0)),
             "sources": health(whole, self._sources["real"], self._groups["whole"][home, NOW],
-                              names),
+                              names) if len(whole) else {},
         }
 
-    def save(self, store: Store) -> dict[str, Any]:
+    def save(self) -> dict[str, Any]:
         """Write the touched pages."""
-        return {"groups": self._groups.save(store), "sources": self._sources.save(store),
+        return {"groups": self._groups.save(), "sources": self._sources.save(),
                 "widths": [GROUP_INTS, SOURCE_INTS], "alone": self._alone}
 
-    def load(self, store: Store, meta: dict[str, Any]) -> None:
-        """Read all pages."""
+    def load(self, meta: Mapping[str, Any]) -> None:
+        """Know the pages that `save` told of."""
         if meta["widths"] != [GROUP_INTS, SOURCE_INTS]:
             raise SnapshotError("Tide keeps other numbers than the snapshot has",
                                 step="restore reorder", expected=[GROUP_INTS, SOURCE_INTS],
                                 got=meta["widths"], hint="resume with the release that wrote it")
         self._alone = meta["alone"]
-        self._groups.load(store, meta["groups"])
-        self._sources.load(store, meta["sources"])
-        self._arrange()
+        self._groups.load(meta["groups"])
+        self._sources.load(meta["sources"])
+        self._stale = True
 
     # -- inside ---------------------------------------------------------------------------------
 
-    def _grow(self, arrivals: Arrivals, source: Int64) -> None:
-        self._groups.grow(arrivals.groups)
-        rows = arrivals.groups if arrivals.names is None else len(arrivals.names)
-        if rows > self._sources.rows:
-            self._sources.grow(rows)
-            self._sources["home"][source] = arrivals.group
-        if rows > self._keys.shape[1] or len(self._sizes) < arrivals.groups:
+    def _need(self) -> None:
+        self._groups.need_all()
+        self._sources.need_all()
+        if self._stale or len(self._sizes) < self._groups.rows:
             self._arrange()
-        if len(self._declared) < rows:
-            self._declared = np.zeros(rows, np.int64)
-            if arrivals.names is not None and self._policy.sources:
-                wanted = pa.array(self._policy.sources, arrivals.names.type)
-                self._declared[:] = pc.is_in(arrivals.names, value_set=wanted).to_numpy(
+
+    def _meet(self, seen: Seen, source: Int64) -> None:
+        """See who is new, and put each group's sources side by side."""
+        if seen.source is None:
+            if self._sources.rows < self._groups.rows:
+                self._sources.grow(self._groups.rows)
+                self._stale = True
+        self._sources.touch(source)
+        declared = self._sources["declared"]
+        new = np.flatnonzero(declared[source] < 0)
+        if len(new):
+            self._sources["home"][source] = seen.group
+            declared[source[new]] = 0
+            if seen.source_column is not None and self._policy.sources:
+                column = seen.source_column.take(pa.array(new))
+                if pa.types.is_dictionary(column.type):
+                    column = column.dictionary_decode()
+                names = pc.fill_null(column.cast(pa.string()), "null")
+                wanted = pa.array(self._policy.sources, pa.string())
+                declared[source[new]] = pc.is_in(names, value_set=wanted).to_numpy(
                     zero_copy_only=False)
+            self._stale = True
+        self._need()
 
     def _arrange(self) -> None:
         """Put each group's sources side by side, in heaps to be built when they are needed."""
+        self._stale = False
         home, whole, real = (self._sources[c] for c in ("home", "whole", "real"))
         self._members = np.argsort(home, kind="stable")
         self._sizes = np.bincount(home, minlength=self._groups.rows).astype(np.int64)

@@ -1,0 +1,126 @@
+"""The arrival clock, and rows that would make it jump.
+
+A clock is the greatest arrival so far.  One row stamped 2099, or one source whose clock is broken,
+must not carry it away, or every honest row that follows would be late.  So a row that would make
+the clock jump far ahead is *in doubt* and waits: a second row near it, of another source, confirms
+it; `WITNESSES` rows that know nothing of the jump refute it, and it is quarantined.  Silence is
+proof as well: a tick that reaches the row confirms it.  A confirmed row is taken as if nothing had
+happened, just before the row that confirmed it, so an honest pause costs nothing but that wait.
+
+Enters: arrivals, in order.  Leaves: the order in which rows are taken, and those that are refused.
+May import: events.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from slackwater.core.events import NEVER
+
+__all__ = ["WITNESSES", "Doubt", "Verdict", "follow", "has_jump"]
+
+Int64 = NDArray[np.int64]
+
+WITNESSES = 16
+"""So many rows of others that contradict a jump refute it, and so many that do not confirm it."""
+
+
+@njit(cache=True, nogil=True)
+def has_jump(arrival: Int64, scope: Int64, clock: Int64, jump: int, first: bool) -> bool:
+    """Whether a row would make its scope's clock jump; with `first`, a first row does."""
+    clock = clock.copy()
+    for j in range(len(arrival)):
+        s = scope[j]
+        if arrival[j] > clock[s]:
+            if clock[s] == NEVER:
+                if first:
+                    return True
+            elif arrival[j] - clock[s] > jump:
+                return True
+            clock[s] = arrival[j]
+    return False
+
+
+@njit(cache=True, nogil=True)
+def follow(arrival: Int64, scope: Int64, clock: Int64, derive: bool) -> None:
+    """Move each scope's clock to its greatest arrival.
+
+    With `derive` there is no arrival column: a row arrives when the clock says so.
+    """
+    for j in range(len(arrival)):
+        s = scope[j]
+        if arrival[j] > clock[s]:
+            clock[s] = arrival[j]
+        if derive:
+            arrival[j] = clock[s]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Rows by index: to be taken, in this order; refused; and still in doubt."""
+
+    taken: list[int]
+    refused: list[int]
+    waiting: list[int]
+
+
+@dataclass
+class Doubt:
+    """Judges the rows of a batch that has a jump in it, those still in doubt from before first.
+
+    Parameters
+    ----------
+    jump
+        How far ahead of the clock is in doubt, in microseconds.
+    contradicted
+        For each scope with rows in doubt, how many rows have contradicted them.
+    """
+
+    jump: int
+    contradicted: dict[int, int] = field(default_factory=dict)
+
+    def judge(self, arrival: Int64, scope: Int64, source: Int64 | None, clock: Int64,
+              waiting: int, first: bool) -> Verdict:
+        """Rows 0…waiting−1 are those in doubt; with `first`, a scope's first row is, too."""
+        clock = clock.copy()
+        taken: list[int] = []
+        refused: list[int] = []
+        doubted: dict[int, list[int]] = {}
+        for j in range(waiting):
+            doubted.setdefault(int(scope[j]), []).append(j)
+        for j in range(waiting, len(arrival)):
+            s, a = int(scope[j]), int(arrival[j])
+            mine = doubted.get(s)
+            unknown = clock[s] == NEVER
+            far = (unknown and first) or (not unknown and a - int(clock[s]) > self.jump)
+            if not far:
+                if mine:
+                    self.contradicted[s] = self.contradicted.get(s, 0) + 1
+                    if self.contradicted[s] >= WITNESSES:
+                        refused += mine
+                        self._settle(doubted, s, [])
+            else:
+                mine = doubted.setdefault(s, [])
+                near = [d for d in mine if int(arrival[d]) <= a + self.jump]
+                seen = [d for d in near
+                        if unknown or source is None or source[d] != source[j]]
+                unopposed = len(mine) + 1 >= WITNESSES and not self.contradicted.get(s)
+                if not seen and not unopposed:
+                    mine.append(j)
+                    continue
+                taken += near
+                self._settle(doubted, s, [d for d in mine if d not in near])
+                clock[s] = max([int(clock[s]), *(int(arrival[d]) for d in near)])
+            taken.append(j)
+            clock[s] = max(int(clock[s]), a)
+        return Verdict(taken, refused, sorted(d for rows in doubted.values() for d in rows))
+
+    def _settle(self, doubted: dict[int, list[int]], s: int, left: list[int]) -> None:
+        self.contradicted.pop(s, None)
+        doubted[s] = left
+        if not left:
+            del doubted[s]

@@ -1,0 +1,415 @@
+"""The skeleton of stages that run by the arrival clock, each key by itself.
+
+Adds to `StageLogic` what these have in common: the slots of keys, the arrival clock with its rows
+in doubt (see `clock`), and forgetting.
+
+**Forgetting.** A key that has been silent for longer than `forget_after` on the arrival clock
+starts afresh with its next row, whether its state is still there or not; so when the state is
+really let go changes no result.  What it had released is older than that row by nearly
+`forget_after`; to keep the promise of order without remembering, rows of a key that is new (or new
+again) are late if they are older than that, once the stream itself has run for so long.
+Without key columns nothing is forgotten.
+
+Enters, leaves: as `stage`.  May import: the rest of core.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numba import njit
+from numpy.typing import NDArray
+
+from slackwater.core.clock import Doubt, follow, has_jump
+from slackwater.core.durations import format_duration
+from slackwater.core.events import NEVER, Roles
+from slackwater.core.kernel import Store
+from slackwater.core.outcome import outcome
+from slackwater.core.stage import NONE, Arrivals, StageLogic, Step, joined
+from slackwater.core.state.ipc import ipc_batch, ipc_bytes
+from slackwater.core.state.keys import Keys
+from slackwater.core.state.pages import Pages
+
+__all__ = ["ARRIVAL_JUMP", "Keyed", "KeyedLogic", "positions"]
+
+Int64 = NDArray[np.int64]
+
+ARRIVAL_JUMP = 86_400_000_000
+"""An arrival a day ahead of all others is in doubt.
+
+Shorter jumps are left alone: partitions of a topic that are read unevenly after a standstill look
+like that, too.
+"""
+
+
+@dataclass(frozen=True)
+class Keyed:
+    """Arrivals with their keys: each row's slot, and its number among the keys of this step."""
+
+    new: Arrivals
+    key: Int64
+    slots: Int64
+    """The slot of each key of this step."""
+
+    @property
+    def slot(self) -> Int64:
+        """Each row's slot."""
+        return self.slots[self.key]
+
+    def __len__(self) -> int:
+        return len(self.key)
+
+
+class KeyedLogic(StageLogic):
+    """A running stage with keys; parameters as `StageLogic`, and `forget_after` (None: never)."""
+
+    def __init__(self, name: str, roles: Roles, store: Store, *, max_future_skew: int,
+                 max_delay: int | None = None, forget_after: int | None = None) -> None:
+        super().__init__(name, roles, store, max_future_skew=max_future_skew, max_delay=max_delay)
+        self.keys = Keys("keys", roles.key, store)
+        self.clocks = Pages("clocks", {"clock": np.int64(NEVER)}, store)
+        self.forget_after = forget_after if roles.key else None
+        self.now = self.began = NEVER
+        """The greatest and the first arrival of the stage."""
+        derived = roles.arrival is None
+        self._doubt = Doubt(min(max_future_skew, ARRIVAL_JUMP) if derived else ARRIVAL_JUMP)
+        self._waiting: pa.RecordBatch | None = None
+        self._waiting_times = (NONE, NONE)
+        self._numbers = np.full(1, -1)
+        self._fresh = NONE
+        self._since_sweep = 0
+
+    # -- what a stage adds ----------------------------------------------------------------------
+
+    @abstractmethod
+    def take_keyed(self, given: Keyed) -> Step:
+        """One step over arrivals whose keys are known."""
+
+    @abstractmethod
+    def pass_time_keyed(self, now: int) -> Step:
+        """One step in which time passes for every key."""
+
+    @abstractmethod
+    def begin_keys(self, slots: Int64, floor: Int64, n: int) -> None:
+        """Make room for all slots, and start those of `slots` afresh, with rows from number `n` on.
+
+        Rows with a time before `floor` are late (NEVER: none is).
+        """
+
+    @abstractmethod
+    def pass_time_of(self, slots: Int64, now: Int64) -> Step:
+        """One step in which time passes for these keys alone, for each to its own `now`."""
+
+    @abstractmethod
+    def busy(self, slots: Int64) -> NDArray[np.bool_]:
+        """Which of these keys hold something, and so cannot be forgotten."""
+
+    def forgotten(self, slots: Int64) -> None:
+        """These keys are gone; their slots will be given to others."""
+        return
+
+    # -- the skeleton ---------------------------------------------------------------------------
+
+    def take(self, new: Arrivals) -> Step:
+        """One step over arrivals: gate, keys, then the stage's own."""
+        slot = self._slots(new.rows)
+        if self._waiting is None and not self._jumps(new, slot):
+            return self._take_admitted(new, slot, [])
+        return self._take_judged(new)
+
+    def pass_time(self, now: int) -> Step:
+        """Let time pass; rows in doubt that it has reached are confirmed."""
+        steps = self._take_confirmed(now)
+        if now != NEVER:
+            self.now = max(self.now, now)
+        steps.append(self.pass_time_keyed(now))
+        self._sweep(0)
+        return merged(steps)
+
+    def end(self) -> Step:
+        """The end of input confirms what is in doubt: nothing contradicts it any more."""
+        return merged([*self._take_confirmed(None), self.end_keyed()])
+
+    @abstractmethod
+    def end_keyed(self) -> Step:
+        """The last step."""
+
+    @property
+    def in_doubt(self) -> int:
+        """How many rows wait to be confirmed."""
+        return 0 if self._waiting is None else int(self._waiting.num_rows)
+
+    def holds(self) -> bool:
+        """Whether anything is held that has the columns of the input."""
+        return self.in_doubt > 0 or super().holds()
+
+    def save(self) -> dict[str, Any]:
+        """Write what has changed."""
+        waiting = None
+        if self._waiting is not None:
+            waiting = {"rows": ipc_bytes(self._waiting).hex(),
+                       "times": [part.tolist() for part in self._waiting_times],
+                       "contradicted": list(self._doubt.contradicted.items())}
+        return {"now": self.now, "began": self.began, "keys": self.keys.save(),
+                "clocks": self.clocks.save(), "waiting": waiting, "swept": self._since_sweep}
+
+    def load(self, meta: Mapping[str, Any]) -> None:
+        """Read what `save` wrote."""
+        self.now, self.began = meta["now"], meta["began"]
+        self._since_sweep = meta["swept"]
+        self.keys.load(meta["keys"])
+        self.clocks.load(meta["clocks"])
+        if meta["waiting"] is not None:
+            self._waiting = ipc_batch(bytes.fromhex(meta["waiting"]["rows"]))
+            self._waiting_times = (np.array(meta["waiting"]["times"][0], np.int64),
+                                   np.array(meta["waiting"]["times"][1], np.int64))
+            self._doubt.contradicted = {s: c for s, c in meta["waiting"]["contradicted"]}
+
+    # -- rows in doubt --------------------------------------------------------------------------
+
+    def _jumps(self, new: Arrivals, slot: Int64) -> bool:
+        """Whether a row would make the clock jump: the stage's, or, if it is derived, its key's."""
+        if len(new) == 0:
+            return False
+        if self.roles.arrival is not None:
+            last = int(new.arrival[-1])  # in order, so no step can be longer than the whole
+            if self.now != NEVER and last - self.now <= self._doubt.jump:
+                return False
+            return bool(has_jump(new.arrival, np.zeros(len(new), np.int64), np.array([self.now]),
+                                 self._doubt.jump, True))
+        key, slots = _local(slot, self._numbers)
+        self.clocks.need(slots)
+        return bool(has_jump(new.arrival, key, self.clocks["clock"][slots], self._doubt.jump,
+                             not self.roles.key))
+
+    def _take_judged(self, new: Arrivals) -> Step:
+        """Take the rows that are believed, in order; some are refused, others wait."""
+        held = self.in_doubt
+        rows = new.rows if self._waiting is None else joined([self._waiting, new.rows])
+        time = np.concatenate([self._waiting_times[0], new.time])
+        arrival = np.concatenate([self._waiting_times[1], new.arrival])
+        if self.roles.arrival is not None:
+            scope, clock = np.zeros(len(time), np.int64), np.array([self.now])
+        else:
+            scope = self._slots(rows)
+            self.clocks.need(scope)
+            clock = self.clocks["clock"]
+        first = self.roles.arrival is not None or not self.roles.key
+        source = None
+        if self.roles.source is not None:
+            source = Keys("source", (self.roles.source,), self.store).slots(rows)[0]
+        verdict = self._doubt.judge(arrival, scope, source, clock, held, first)
+        refused = []
+        if verdict.refused:
+            far = np.array(verdict.refused)
+            why = f"more than {format_duration(self._doubt.jump)} ahead of all other rows"
+            refused = [outcome(rows.take(pa.array(far)), [why] * len(far), arrival[far])]
+        waiting, taken = np.array(verdict.waiting, int), np.array(verdict.taken, int)
+        self._waiting = rows.take(pa.array(waiting)) if len(waiting) else None
+        self._waiting_times = (time[waiting], arrival[waiting])
+        self.count -= len(new)  # rows get their numbers when they are taken
+        rows = rows.take(pa.array(taken))
+        return self._take_admitted(self.numbered(time[taken], arrival[taken], rows),
+                                   self._slots(rows), refused)
+
+    def _take_confirmed(self, now: int | None) -> list[Step]:
+        """Take the rows in doubt that time has reached (None: all)."""
+        if self._waiting is None:
+            return []
+        time, arrival = self._waiting_times
+        near = arrival <= (np.iinfo(np.int64).max if now is None else now + self._doubt.jump)
+        if now == NEVER or not near.any():
+            return []
+        rows, stay = self._waiting, np.flatnonzero(~near)
+        self._waiting = rows.take(pa.array(stay)) if len(stay) else None
+        self._waiting_times = (time[stay], arrival[stay])
+        if self._waiting is None:
+            self._doubt.contradicted = {}
+        rows = rows.take(pa.array(np.flatnonzero(near)))
+        return [self._take_admitted(self.numbered(time[near], arrival[near], rows),
+                                    self._slots(rows), [])]
+
+    # -- keys -----------------------------------------------------------------------------------
+
+    def _slots(self, rows: pa.RecordBatch) -> Int64:
+        """The slot of each row's key; new keys are noted."""
+        slot, fresh = self.keys.slots(rows)
+        if len(fresh):
+            self.clocks.grow(self.keys.room)
+            self.clocks.reset(fresh)
+            self._fresh = np.concatenate([self._fresh, fresh]) if len(self._fresh) else fresh
+            if len(self._numbers) < self.keys.room:
+                self._numbers = np.full(2 * self.keys.room, -1)
+        return slot
+
+    def _take_admitted(self, new: Arrivals, slot: Int64, refused: list[pa.RecordBatch]) -> Step:
+        steps: list[Step] = []
+        at = 0
+        arrival = new.arrival.copy() if self.roles.arrival is None else new.arrival
+        if len(new) and self.began == NEVER:
+            self.began = int(arrival[0])
+        while at < len(new) or not steps:
+            stop, before = self._restart(slot, arrival, at,
+                                         int(new.n[at]) if len(new) else self.count)
+            steps += before
+            piece = Arrivals(new.time[at:stop], arrival[at:stop], new.n[at:stop],
+                             new.rows if stop - at == len(new) else
+                             new.rows.slice(at, stop - at))
+            key, slots = _local(slot[at:stop], self._numbers)
+            self.clocks.touch(slots)
+            clock = self.clocks["clock"][slots]
+            follow(piece.arrival, key, clock, self.roles.arrival is None)
+            self.clocks["clock"][slots] = clock
+            if stop > at:
+                self.now = max(self.now, int(piece.arrival.max()))
+            step = self.take_keyed(Keyed(piece, key, slots))
+            steps.append(step if stop - at == len(new) and not before else _stamped(step))
+            at = stop
+        self._sweep(len(new))
+        step = merged(steps)
+        step.refused.extend(refused)
+        return step
+
+    def _restart(self, slot: Int64, arrival: Int64, at: int, n: int) -> tuple[int, list[Step]]:
+        """Start keys afresh that are new, or new again; where this piece ends, and what they held.
+        """
+        fresh, self._fresh = self._fresh, NONE
+        stop, again, steps = len(slot), NONE, []
+        if self.forget_after is not None and len(slot):
+            self.clocks.need(slot[at:])
+            stop, again = _silences(slot, arrival, at, self.clocks["clock"], self._numbers,
+                                    self.forget_after)
+            held = again[self.busy(again)] if len(again) else NONE
+            if len(held):  # what they hold leaves as time passes, as it would have by ticks
+                now = _first_arrivals(slot, arrival, at, held, self._numbers)
+                steps.append(_stamped(self.pass_time_of(held, now)))
+                again = again[~self.busy(again)]
+        begun = np.concatenate([fresh, again]) if len(again) else fresh
+        floor = np.full(len(begun), NEVER)
+        if self.forget_after is not None and len(begun):
+            first = _first_arrivals(slot, arrival, at, begun, self._numbers)
+            old = first > self.began + self.forget_after
+            floor[old] = first[old] - self.forget_after + self._ahead
+        if len(begun):
+            self.begin_keys(begun, floor, n)
+            self.clocks.reset(again)
+        return int(stop), steps
+
+    def _sweep(self, rows: int) -> None:
+        """Forget silent keys, now and then: a look at all keys for as many rows as there are."""
+        self._since_sweep += rows
+        if self.forget_after is None or self._since_sweep < max(len(self.keys), 4096):
+            return
+        self._since_sweep = 0
+        live = self.keys.live()
+        self.clocks.need(live)
+        # a little later than need be: arrivals may be a little out of order
+        silent = live[self.clocks["clock"][live] < self.now - self.forget_after * 5 // 4]
+        gone = silent[~self.busy(silent)]
+        if len(gone):
+            self.forgotten(gone)
+            self.clocks.reset(gone)
+            self.keys.forget(gone)
+
+
+def merged(steps: list[Step]) -> Step:
+    """Several steps as one."""
+    steps = [s for s in steps if _says_something(s)] or steps[-1:]
+    if len(steps) == 1:
+        return steps[0]
+    stamps = [s.stamp for s in steps if s.stamp is not None]
+
+    def stamp() -> tuple[Any, Int64]:
+        told = [one() for one in stamps]
+        why = [pa.nulls(len(at), pa.string()) if w is None else pa.array(w, pa.string())
+               for w, at in told]
+        return pa.concat_arrays(why), np.concatenate([at for _, at in told])
+
+    late = [s for s in steps if s.late is not None and s.late.num_rows]
+    times = [s.time for s in steps if s.time is not None]
+    return Step([rows for s in steps for rows in s.ready],
+                np.concatenate(times) if times else None, stamp if stamps else None,
+                joined([s.late for s in late]) if late else steps[0].late,  # type: ignore[misc]
+                pa.concat_arrays([s.why_late for s in late]) if late else steps[0].why_late,
+                np.concatenate([s.late_at for s in late]) if late else NONE,
+                [rows for s in steps for rows in s.refused], steps[-1].reached)
+
+
+def _stamped(step: Step) -> Step:
+    """The step with its stamps made now: they may look at what the next step changes."""
+    if step.stamp is None:
+        return step
+    made = step.stamp()
+    return replace(step, stamp=lambda: made)
+
+
+def _says_something(step: Step) -> bool:
+    return bool(any(rows.num_rows for rows in step.ready) or step.refused or step.reached
+                or (step.late is not None and step.late.num_rows))
+
+
+def positions(slots: Int64, wanted: Int64) -> Int64:
+    """Where each of `wanted` stands in `slots`."""
+    if len(slots) == 1:
+        return np.zeros(len(wanted), np.int64)
+    order = np.argsort(slots)
+    return order[np.searchsorted(slots[order], wanted)]
+
+
+@njit(cache=True, nogil=True)
+def _local(slot: Int64, numbers: Int64) -> tuple[Int64, Int64]:
+    """Number the slots 0, 1… in order of appearance; `numbers` is −1 everywhere, and again so."""
+    key = np.empty(len(slot), np.int64)
+    slots = np.empty(min(len(slot), len(numbers)), np.int64)
+    count = 0
+    for j in range(len(slot)):
+        at = numbers[slot[j]]
+        if at < 0:
+            at = numbers[slot[j]] = count
+            slots[count] = slot[j]
+            count += 1
+        key[j] = at
+    slots = slots[:count].copy()
+    for s in slots:
+        numbers[s] = -1
+    return key, slots
+
+
+@njit(cache=True, nogil=True)
+def _silences(slot: Int64, arrival: Int64, at: int, clock: Int64, numbers: Int64,
+              forget_after: int) -> tuple[int, Int64]:
+    """Up to which row keys go on without starting afresh, and who does so with its first row."""
+    again = np.empty(len(slot) - at, np.int64)
+    count, stop = 0, len(slot)
+    for j in range(at, len(slot)):
+        s = slot[j]
+        before = clock[s] if numbers[s] < 0 else arrival[numbers[s]]
+        if before != NEVER and arrival[j] - before > forget_after:
+            if numbers[s] >= 0:
+                stop = j
+                break
+            again[count] = s
+            count += 1
+        if numbers[s] < 0 or arrival[j] > arrival[numbers[s]]:
+            numbers[s] = j
+    for j in range(at, stop):
+        numbers[slot[j]] = -1
+    return stop, again[:count]
+
+
+@njit(cache=True, nogil=True)
+def _first_arrivals(slot: Int64, arrival: Int64, at: int, begun: Int64, numbers: Int64) -> Int64:
+    """The arrival of each slot's first row from `at` on; NEVER for one whose row is in doubt."""
+    for j in range(len(slot) - 1, at - 1, -1):
+        numbers[slot[j]] = j
+    first = np.empty(len(begun), np.int64)
+    for i in range(len(begun)):
+        first[i] = arrival[numbers[begun[i]]] if numbers[begun[i]] >= 0 else NEVER
+    for j in range(at, len(slot)):
+        numbers[slot[j]] = -1
+    return first

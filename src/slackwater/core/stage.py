@@ -1,0 +1,319 @@
+"""The skeleton of every stage: what is the same for all of them is said here, once.
+
+A stage's configuration (`Stage`) starts and restores a logic (`StageLogic`), which reads rows,
+quarantines what cannot be used, brings the rest into arrival order, and asks the stage for one pure
+step: `take` for arrivals, `pass_time` and `end` for time.  Snapshot, restore, the checks of schema
+and identity, and the making of `Out` are here; a stage adds what it keeps (`save`, `load`), what
+may not change over a restart (`identity`) and what it has to say (`notes`).
+
+Enters: record batches.  Leaves: `Out`.  May import: the rest of core.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from slackwater.core.errors import SnapshotError
+from slackwater.core.events import Roles, Usable, usable_rows
+from slackwater.core.kernel import MemoryStore, Out, Store
+from slackwater.core.outcome import outcome
+from slackwater.core.state.record import Record, bundle, decode_schema, encode_schema, unbundle
+
+__all__ = ["Arrivals", "Stage", "StageLogic", "Step", "empty_rows", "how_late", "joined",
+           "role_names"]
+
+Int64 = NDArray[np.int64]
+NONE = np.zeros(0, np.int64)
+_UNLIMITED = int(np.iinfo(np.int64).max)
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """Usable rows in arrival order: times, arrivals (microseconds), numbers, and their columns."""
+
+    time: Int64
+    arrival: Int64
+    n: Int64
+    rows: pa.RecordBatch
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def take(self, index: Int64) -> Arrivals:
+        """The rows at `index`, in that order."""
+        return Arrivals(self.time[index], self.arrival[index], self.n[index],
+                        self.rows.take(pa.array(index)))
+
+    def slice(self, first: int, last: int) -> Arrivals:
+        """Rows first…last−1."""
+        return Arrivals(self.time[first:last], self.arrival[first:last], self.n[first:last],
+                        self.rows.slice(first, last - first))
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one step of a stage released.
+
+    Parameters
+    ----------
+    ready
+        Results or rows in their place, in pieces.
+    time
+        The times of the ready rows, for a stage that follows; None where results have none.
+    stamp
+        Gives, for the ready rows, why and when each was released; None for results, which carry
+        their columns themselves.
+    late
+        Rows that came behind the watermark, without the columns that are added.
+    why_late, late_at
+        Why, and the arrival clock then.
+    refused
+        More quarantined rows, with those columns: what the stage itself cannot take.
+    reached
+        For a stage that follows: gives, for rows of key values, the time that time alone has
+        brought their keys to (NEVER: not touched).  None after arrivals.
+    """
+
+    ready: list[pa.RecordBatch]
+    time: Int64 | None = None
+    stamp: Callable[[], tuple[Any, Int64]] | None = None
+    late: pa.RecordBatch | None = None
+    why_late: pa.Array | None = None
+    late_at: Int64 = field(default_factory=lambda: NONE)
+    refused: list[pa.RecordBatch] = field(default_factory=list)
+    reached: Callable[[pa.RecordBatch], Int64] | None = None
+
+
+class Stage(ABC):
+    """A configuration that can be started and restored."""
+
+    @abstractmethod
+    def logic(self, store: Store) -> StageLogic:
+        """A logic with nothing held, over this store."""
+
+    def start(self, store: Store | None = None) -> Any:
+        """Begin with nothing held."""
+        logic = self.logic(MemoryStore() if store is None else store)
+        logic.begin(owns=store is None)
+        return logic
+
+    def restore(self, snapshot: bytes, store: Store | None = None) -> Any:
+        """Resume where `snapshot` was taken."""
+        owns = store is None
+        if store is None:
+            snapshot, store = unbundle(snapshot)
+        logic = self.logic(store)
+        logic.resume(snapshot, owns=owns)
+        return logic
+
+
+class StageLogic(ABC):
+    """A running stage.
+
+    Parameters
+    ----------
+    name
+        The stage's name in messages and snapshots.
+    roles
+        Which columns are time, arrival, key…
+    store
+        Where state goes.
+    max_future_skew, max_delay
+        Bounds beyond which a row is quarantined, in microseconds (None: no bound).
+    """
+
+    version: ClassVar[int] = 2
+    """The layout of the stage's snapshots."""
+
+    def __init__(self, name: str, roles: Roles, store: Store, *,
+                 max_future_skew: int | None = None, max_delay: int | None = None) -> None:
+        self.name, self.roles, self.store = name, roles, store
+        self._ahead = _UNLIMITED if max_future_skew is None else max_future_skew
+        self._behind = max_delay
+        self._owns = False
+        self.schema: pa.Schema | None = None
+        self.count = 0
+        """Usable rows so far: the next row's arrival number."""
+
+    # -- what a stage adds ----------------------------------------------------------------------
+
+    @abstractmethod
+    def take(self, new: Arrivals) -> Step:
+        """One step over arrivals."""
+
+    @abstractmethod
+    def pass_time(self, now: int) -> Step:
+        """One step without arrivals: every row that arrived before `now` has been taken."""
+
+    @abstractmethod
+    def end(self) -> Step:
+        """The last step: nothing comes any more."""
+
+    @abstractmethod
+    def identity(self) -> dict[str, Any]:
+        """What may not change over a restart, as plain JSON values."""
+
+    @abstractmethod
+    def save(self) -> dict[str, Any]:
+        """Write what has changed to the store; the result is what `load` needs."""
+
+    @abstractmethod
+    def load(self, meta: Mapping[str, Any]) -> None:
+        """Read what `save` wrote."""
+
+    @abstractmethod
+    def notes(self) -> dict[str, Any]:
+        """Facts about the state, ``held`` among them."""
+
+    def bind(self, schema: pa.Schema) -> None:
+        """The input's columns are known, or have changed while nothing was held."""
+        self.roles.check(schema.names, step=self.name)
+
+    def holds(self) -> bool:
+        """Whether anything is held that has the columns of the input."""
+        return bool(self.notes().get("held"))
+
+    def blank(self) -> pa.RecordBatch:
+        """No rows, of the input's columns."""
+        return empty_rows(self.schema)
+
+    # -- the protocol ---------------------------------------------------------------------------
+
+    def push(self, batch: pa.RecordBatch) -> Out:
+        """Take events, in arrival order."""
+        step, refused = self.step(batch)
+        return self.out(step, refused)
+
+    def tick(self, now: int) -> Out:
+        """Let time pass without an event (see `Logic.tick`)."""
+        return self.out(self.pass_time(now), [])
+
+    def finish(self) -> Out:
+        """End of input: release everything."""
+        return self.out(self.end(), [])
+
+    def snapshot(self) -> bytes:
+        """Write the state (see `Logic.snapshot`)."""
+        meta = {"identity": self.identity(), "schema": encode_schema(self.schema),
+                "count": self.count, "state": self.save()}
+        index = Record(self.name, self.version, meta).encode()
+        if not self._owns:
+            return index
+        assert isinstance(self.store, MemoryStore)
+        return bundle(index, self.store)
+
+    def begin(self, *, owns: bool) -> None:
+        """Start with nothing held."""
+        self._owns = owns
+
+    def resume(self, index: bytes, *, owns: bool) -> None:
+        """Continue where the snapshot with this index was taken."""
+        self._owns = owns
+        meta = Record.decode(index, kind=self.name, version=self.version).meta
+        same_identity(meta["identity"], self.identity(), self.name)
+        self.count, self.schema = meta["count"], decode_schema(meta["schema"])
+        if self.schema is not None:
+            self.bind(self.schema)
+        self.load(meta["state"])
+
+    # -- for chains -----------------------------------------------------------------------------
+
+    def step(self, batch: pa.RecordBatch) -> tuple[Step, list[pa.RecordBatch]]:
+        """Take events; what is released, and what is quarantined."""
+        self._see(batch.schema)
+        usable = usable_rows(batch, self.roles, max_future_skew=self._ahead,
+                             max_delay=self._behind)
+        good, refused = self._split(batch, usable)
+        return self.take(good), refused
+
+    def out(self, step: Step, refused: list[pa.RecordBatch]) -> Out:
+        """A step as the protocol has it."""
+        blank = self.blank()
+        none = outcome(blank, None, NONE)
+        ready = joined(step.ready) if step.ready else blank
+        if step.stamp is not None:
+            ready = outcome(ready, *step.stamp())
+        elif not step.ready:
+            ready = none
+        late = none if step.late is None else outcome(step.late, step.why_late, step.late_at)
+        refused = [*refused, *step.refused]
+        return Out(ready, late, joined(refused) if refused else none, self.notes())
+
+    # -- inside ---------------------------------------------------------------------------------
+
+    def _see(self, schema: pa.Schema) -> None:
+        if self.schema is None:
+            self.bind(schema)
+        elif schema == self.schema:
+            return
+        elif self.holds():
+            raise SnapshotError("the columns have changed while rows are held", step=self.name,
+                                expected=self.schema, got=schema,
+                                hint="let the old query drain, then start a new checkpoint")
+        else:
+            self.bind(schema)
+        self.schema = schema
+
+    def _split(self, batch: pa.RecordBatch,
+               usable: Usable) -> tuple[Arrivals, list[pa.RecordBatch]]:
+        """The good rows, by arrival, and the others, with their reasons."""
+        refused = []
+        time, arrival, rows = usable.time, usable.arrival, batch
+        if not usable.good.all():
+            good, bad = np.flatnonzero(usable.good), np.flatnonzero(~usable.good)
+            refused = [outcome(batch.take(pa.array(bad)), usable.reason[bad],
+                               usable.arrival[bad])]
+            time, arrival, rows = time[good], arrival[good], batch.take(pa.array(good))
+        if self.roles.arrival is not None and (arrival[1:] < arrival[:-1]).any():
+            order = np.argsort(arrival, kind="stable")  # ties stay as they were given
+            time, arrival, rows = time[order], arrival[order], rows.take(pa.array(order))
+        return self.numbered(time, arrival, rows), refused
+
+    def numbered(self, time: Int64, arrival: Int64, rows: pa.RecordBatch) -> Arrivals:
+        """Rows as arrivals, which get the next numbers."""
+        n = np.arange(self.count, self.count + len(time))
+        self.count += len(time)
+        return Arrivals(time, arrival, n, rows)
+
+
+def same_identity(was: Mapping[str, Any], now: Mapping[str, Any], name: str) -> None:
+    """Raise if something has changed that state depends on."""
+    for what in [*was, *(w for w in now if w not in was)]:
+        if was.get(what) != now.get(what):
+            raise SnapshotError(f"{what} has changed since the snapshot", step=f"restore {name}",
+                                expected=was.get(what), got=now.get(what),
+                                hint="keep it, or start afresh with a new checkpoint")
+
+
+def role_names(roles: Roles) -> dict[str, Any]:
+    """The roles as plain JSON values."""
+    return {f.name: list(getattr(roles, f.name)) if f.name == "key" else getattr(roles, f.name)
+            for f in fields(roles)}
+
+
+def empty_rows(schema: pa.Schema | None) -> pa.RecordBatch:
+    """No rows, of these columns."""
+    return pa.RecordBatch.from_pylist([], pa.schema([]) if schema is None else schema)
+
+
+def joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    """One batch of them all; those without rows may have no columns yet."""
+    full = [b for b in batches if b.num_rows] or batches[:1]
+    return full[0] if len(full) == 1 else pa.concat_batches(full)
+
+
+def how_late(late_by: Int64, why: pa.Array | None = None) -> pa.Array:
+    """The reason of late rows: how far behind, and what more there is to say."""
+    ms = pa.array(np.round(late_by / 1000, 3)).cast(pa.string())
+    text = pc.binary_join_element_wise("came ", ms, " ms behind the watermark", "")
+    if why is None:
+        return text
+    return pc.binary_join_element_wise(text, why, ": ", null_handling="skip")
