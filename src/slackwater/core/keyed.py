@@ -168,7 +168,7 @@ class KeyedLogic(StageLogic):
             self._waiting = ipc_batch(bytes.fromhex(meta["waiting"]["rows"]))
             self._waiting_times = (np.array(meta["waiting"]["times"][0], np.int64),
                                    np.array(meta["waiting"]["times"][1], np.int64))
-            self._doubt.contradicted = {s: c for s, c in meta["waiting"]["contradicted"]}
+            self._doubt.contradicted = dict(meta["waiting"]["contradicted"])
 
     # -- rows in doubt --------------------------------------------------------------------------
 
@@ -243,8 +243,8 @@ class KeyedLogic(StageLogic):
             self.clocks.grow(self.keys.room)
             self.clocks.reset(fresh)
             self._fresh = np.concatenate([self._fresh, fresh]) if len(self._fresh) else fresh
-            if len(self._numbers) < self.keys.room:
-                self._numbers = np.full(2 * self.keys.room, -1)
+        if len(self._numbers) < self.keys.room:
+            self._numbers = np.full(2 * self.keys.room, -1)
         return slot
 
     def _take_admitted(self, new: Arrivals, slot: Int64, refused: list[pa.RecordBatch]) -> Step:

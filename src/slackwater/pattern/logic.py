@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from slackwater.core.errors import DataError
 from slackwater.core.events import NEVER
-from slackwater.core.keyed import Keyed, KeyedLogic
 from slackwater.core.kernel import Store
+from slackwater.core.keyed import Keyed, KeyedLogic
 from slackwater.core.release import promise_walk
 from slackwater.core.stage import NONE, Step, how_late, role_names
 from slackwater.core.state.buffer import Buffer, Rows
@@ -190,9 +190,11 @@ class MatchLogic(KeyedLogic):
                     None if roles.source is None else new.rows.column(roles.source))
 
     def _dead(self, slot: Int64, time: Int64, n: Int64) -> NDArray[np.bool_]:
+        self._marks.need_all()
         return np.asarray(self._outdated(time, slot) | (n < self._marks["born"][slot]))
 
     def _decided(self, slot: Int64, time: Int64, n: Int64) -> NDArray[np.bool_]:
+        self._marks.need(slot)
         return np.asarray((self._marks["emitted"][slot] > time) | (n < self._marks["born"][slot]))
 
     def _outdated(self, time: Int64, stream: Int64) -> NDArray[np.bool_]:

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from slackwater.core.durations import Duration, micros
 from slackwater.core.errors import ConfigError, DataError
 from slackwater.core.events import NEVER, Roles
-from slackwater.core.keyed import Keyed, KeyedLogic, positions
 from slackwater.core.kernel import Store
+from slackwater.core.keyed import Keyed, KeyedLogic, positions
 from slackwater.core.release import mark_of, released, walk_over
 from slackwater.core.stage import NONE, Stage, Step, empty_rows, how_late, role_names
 from slackwater.core.state.buffer import Buffer, Held, Rows

@@ -11,8 +11,8 @@ import pyarrow as pa
 from numba import njit
 from numpy.typing import NDArray
 
-from slackwater.core.keyed import Keyed, positions
 from slackwater.core.kernel import Store
+from slackwater.core.keyed import Keyed, positions
 from slackwater.core.release import released, walk_over
 from slackwater.synchronise.admit import Queue, admit, expire_all, leave, queue_of
 from slackwater.synchronise.book import FOREVER, NEVER

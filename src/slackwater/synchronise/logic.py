@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from slackwater.core.durations import format_duration
 from slackwater.core.errors import ConfigError, SnapshotError, did_you_mean
-from slackwater.core.keyed import Keyed, KeyedLogic
 from slackwater.core.kernel import Out, Store
+from slackwater.core.keyed import Keyed, KeyedLogic
 from slackwater.core.stage import NONE, Step, empty_rows, how_late, role_names
 from slackwater.core.state.buffer import Buffer
 from slackwater.core.state.keys import Keys
@@ -308,6 +308,7 @@ class SyncLogic(KeyedLogic):
         return Book(self._member_rows, self._links, self._key_rows)
 
     def _gone(self, slot: Int64, time: Int64, n: Int64) -> NDArray[np.bool_]:
+        self._need()
         rows = self._key_rows
         return np.asarray((time <= rows["gone"][slot]) | (n < rows["born"][slot]))
 

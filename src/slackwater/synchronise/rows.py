@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from slackwater.core.state.buffer import Held, Rows
 from slackwater.core.stage import Arrivals
+from slackwater.core.state.buffer import Held, Rows
 
 __all__ = ["Released", "clock_and_member", "to_hold", "without_extras"]
 

@@ -272,10 +272,9 @@ class TideEstimator(Estimator):
 
     def _meet(self, seen: Seen, source: Int64) -> None:
         """See who is new, and put each group's sources side by side."""
-        if seen.source is None:
-            if self._sources.rows < self._groups.rows:
-                self._sources.grow(self._groups.rows)
-                self._stale = True
+        if seen.source is None and self._sources.rows < self._groups.rows:
+            self._sources.grow(self._groups.rows)
+            self._stale = True
         self._sources.touch(source)
         declared = self._sources["declared"]
         new = np.flatnonzero(declared[source] < 0)
