@@ -1,15 +1,31 @@
 """How a logic's state is kept: small, versioned, without pickle, and written as it changes.
 
-`record` encodes a snapshot's index; `table` keeps per-key numbers in pages; `hold` keeps waiting
-events in sorted runs; `keys` turns key columns into dense codes.
+`record` encodes a snapshot's index; `keys` turns key columns into slots; `pages` keeps numbers per
+slot; `buffer` keeps the rows that are held.
 
 Enters: numpy arrays and record batches.  Leaves: bytes, into a `kernel.Store`.
 May import: errors, kernel.
 """
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from slackwater.core.state.buffer import Hold
-from slackwater.core.state.keys import KeyTable
-from slackwater.core.state.pages import Table
+from slackwater.core.state.pages import Pages, Table
 from slackwater.core.state.record import Record, bundle, unbundle
 
-__all__ = ["Hold", "KeyTable", "Record", "Table", "bundle", "unbundle"]
+if TYPE_CHECKING:
+    from slackwater.core.state.keys import Keys, KeyTable
+
+__all__ = ["Hold", "KeyTable", "Keys", "Pages", "Record", "Table", "bundle", "unbundle"]
+
+_COMPILED = {"KeyTable": "keys", "Keys": "keys"}
+
+
+def __getattr__(name: str) -> Any:
+    # what packs rows on Spark's workers imports from here too, and should not load numba for it
+    if name not in _COMPILED:
+        raise AttributeError(f"module 'slackwater.core.state' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"slackwater.core.state.{_COMPILED[name]}"), name)

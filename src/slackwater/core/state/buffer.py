@@ -15,6 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from slackwater.core.kernel import Store
+from slackwater.core.state.ipc import batch_of, ipc_batch, ipc_bytes
 
 __all__ = ["Hold", "Rows", "batch_of", "ipc_batch", "ipc_bytes"]
 
@@ -191,27 +192,6 @@ class Hold:
         merged = {id(run) for run in small}
         self._runs = [run for run in self._runs if id(run) not in merged]
         self.add(Rows.concat(parts))
-
-
-def batch_of(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-    """One batch out of several with the same schema."""
-    if len(batches) == 1:
-        return batches[0]
-    return pa.concat_batches(batches)
-
-
-def ipc_bytes(batch: pa.RecordBatch) -> bytes:
-    """A batch as Arrow IPC, with its schema."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    return sink.getvalue().to_pybytes()
-
-
-def ipc_batch(blob: bytes | pa.Buffer) -> pa.RecordBatch:
-    """The batch that `ipc_bytes` wrote."""
-    reader = pa.ipc.open_stream(blob)
-    return reader.read_next_batch()
 
 
 def _encode(rows: Rows) -> bytes:

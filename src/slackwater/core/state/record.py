@@ -37,7 +37,7 @@ class Record:
     meta
         Plain JSON values.
     arrays
-        Numpy arrays of any fixed-size type.
+        Numpy arrays of any fixed-size type, structured ones included.
     """
 
     kind: str
@@ -57,8 +57,8 @@ class Record:
         """
         specs, body = [], []
         for name, array in self.arrays.items():
-            array = np.ascontiguousarray(array)
-            specs.append([name, array.dtype.str, list(array.shape)])
+            array = np.asarray(array, order="C")
+            specs.append([name, np.lib.format.dtype_to_descr(array.dtype), list(array.shape)])
             body.append(array.tobytes())
         head = json.dumps({"kind": self.kind, "version": self.version, "meta": dict(self.meta),
                            "arrays": specs}, separators=(",", ":")).encode()
@@ -88,11 +88,19 @@ class Record:
                                 expected=f"version {version}", got=f"version {head['version']}",
                                 hint="resume with the release that wrote it, or start afresh")
         arrays, at = {}, length
-        for name, dtype, shape in head["arrays"]:
-            size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+        for name, descr, shape in head["arrays"]:
+            dtype = np.lib.format.descr_to_dtype(_descr(descr))
+            size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
             arrays[name] = np.frombuffer(rest[at:at + size], dtype).reshape(shape).copy()
             at += size
         return cls(kind, version, head["meta"], arrays)
+
+
+def _descr(descr: Any) -> Any:
+    """What `dtype_to_descr` gave, after its way through JSON, which knows lists but no tuples."""
+    if isinstance(descr, str):
+        return descr
+    return [(name, _descr(kind), *(tuple(shape) for shape in rest)) for name, kind, *rest in descr]
 
 
 def bundle(index: bytes, store: MemoryStore) -> bytes:
