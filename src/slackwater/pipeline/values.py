@@ -137,7 +137,7 @@ class OptionReader:
         return node.value
 
     def _duration(self, node: Node, where: str) -> Any:
-        if isinstance(node.value, int) and not isinstance(node.value, bool):
+        if isinstance(node.value, (int, float)) and not isinstance(node.value, bool):
             return self.bad(node, where, "a duration needs a unit", got=_told(node),
                             hint=f"{node.value}s, or {node.value}ms?")
         try:

@@ -13,6 +13,7 @@ from slackwater.core.durations import Duration
 from slackwater.core.errors import ConfigError
 from slackwater.core.events import NEVER
 from slackwater.core.kernel import Store
+from slackwater.core.numbers import finite_fields
 from slackwater.core.state import Table
 from slackwater.reorder.policies.drop_ratio_paper import PaperEstimator
 from slackwater.reorder.policies.max_delay import MaxDelay
@@ -113,6 +114,7 @@ class DropRatio(Policy):
     def __post_init__(self) -> None:
         object.__setattr__(self, "ratio", as_share(self.ratio, step="DropRatio.ratio"))
         durations(self, "initial")
+        finite_fields(self)
         durations(self, "tick", least=1)
         for name, least in (("sample_every", 1), ("estimate_every", 1), ("samples", 30),
                             ("recent", 30)):
