@@ -2,7 +2,7 @@
 
 Enters: any Arrow record batch and the user's mapping of roles to its columns.
 Leaves: numpy arrays that kernels loop over, and for each row whether it can be used at all.
-May import: errors, durations, times.
+May import: errors, durations, names, times.
 """
 
 from __future__ import annotations
@@ -15,15 +15,13 @@ from numpy.typing import NDArray
 
 from slackwater.core.durations import format_duration
 from slackwater.core.errors import ConfigError, UnknownColumn
+from slackwater.core.names import RESERVED, check_reserved, column_names
 from slackwater.core.times import NEVER, TIMES_PER_SECOND, event_times, guess_unit, settle_unit
 
 __all__ = ["NEVER", "RESERVED", "Roles", "Usable", "event_times", "guess_unit", "settle_unit",
            "usable_rows"]
 
 Int64 = NDArray[np.int64]
-
-RESERVED = ("_status", "_reason", "_released")
-"""Columns that operators add: what became of the row, why, and when it was let go."""
 
 
 @dataclass(frozen=True)
@@ -57,15 +55,13 @@ class Roles:
     unit: str | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.key, str):
-            object.__setattr__(self, "key", (self.key,))
-        object.__setattr__(self, "key", tuple(self.key))
+        object.__setattr__(self, "key", column_names(self.key))
         if self.unit is not None and self.unit not in TIMES_PER_SECOND:
             raise ConfigError("is not a unit of integer times", step="unit",
                               expected="s, ms, us or ns", got=repr(self.unit))
 
     def check(self, columns: list[str], *, step: str) -> None:
-        """Raise if a mapped column is missing, or if the data already has a reserved column."""
+        """Raise if a mapped column is missing, or if a column has a name that is ours."""
         for field in fields(self):
             if field.name in ("unit", "key"):
                 continue
@@ -75,12 +71,7 @@ class Roles:
         for name in self.key:
             if name not in columns:
                 raise UnknownColumn(name, columns, role="key", step=step)
-        taken = [c for c in columns if c in RESERVED]
-        if taken:
-            raise ConfigError(
-                f"the input already has {', '.join(taken)}, which an operator adds", step=step,
-                hint="split the earlier operator's output with ready(...) or late(...) first",
-            )
+        check_reserved(columns, step=step)
 
 
 @dataclass(frozen=True)

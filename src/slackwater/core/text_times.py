@@ -103,35 +103,28 @@ def _number(cells: Bytes, at: int, end: int, per_second: int) -> tuple[bool, int
         at += 1
     if at == first:
         return False, 0
-    if per_second > 1_000_000:
-        if at < end:  # decimals of nanoseconds: below what is kept
-            if cells[at] != _DOT or not _all_digits(cells, at + 1, end):
-                return False, 0
+    if at < end and (cells[at] != _DOT or not _all_digits(cells, at + 1, end)):
+        return False, 0
+    if per_second > 1_000_000:  # decimals of nanoseconds are below what is kept
         size = per_second // 1_000_000
         return True, -((whole + size - 1) // size) if negative else whole // size
     factor = 1_000_000 // per_second
     if whole > 9_000_000_000_000_000_000 // factor:
         return False, 0
-    value = whole * factor
-    if at < end:
-        if cells[at] != _DOT or not _all_digits(cells, at + 1, end):
-            return False, 0
-        part, scale = 0.0, 1.0
-        for i in range(at + 1, min(end, at + 17)):
-            scale /= 10.0
-            part += (cells[i] - _0) * scale
-        value += int(np.floor(part * factor + 0.5))
+    part, scale = 0.0, 1.0
+    for i in range(at + 1, min(end, at + 17)):
+        scale /= 10.0
+        part += (cells[i] - _0) * scale
+    value = whole * factor + int(np.floor(part * factor + 0.5))
     return True, -value if negative else value
 
 
 @njit(cache=True)
 def _all_digits(cells: Bytes, at: int, end: int) -> bool:
-    if at >= end:
-        return False
+    good = at < end
     for i in range(at, end):
-        if cells[i] < _0 or cells[i] > _9:
-            return False
-    return True
+        good = good and _0 <= cells[i] <= _9
+    return good
 
 
 @njit(cache=True)
