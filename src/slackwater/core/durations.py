@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from fractions import Fraction
 from typing import TypeAlias
 
 from slackwater.core.errors import ConfigError, did_you_mean
 
-__all__ = ["UNITS", "Duration", "format_duration", "micros"]
+__all__ = ["LONGEST", "UNITS", "Duration", "format_duration", "micros"]
 
 Duration: TypeAlias = "str | timedelta | int"
-"""What a user may write for a duration. A bare int is microseconds, the unit used inside."""
+"""What a user may write for a duration.
+
+An int from Python is microseconds, the unit used inside; in text a number needs a unit.
+"""
+
+LONGEST = 3_652_500 * 86_400_000_000
+"""The longest duration, 10,000 years: added to any time several times over, it fits int64."""
 
 UNITS = {
     "us": 1,
@@ -34,7 +41,7 @@ _PART = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-zµ]+)\s*")
 
 
 def micros(duration: Duration, *, name: str = "duration", least: int | None = 0) -> int:
-    """Convert a duration to microseconds; `least` bounds it from below (None: no bound).
+    """Convert a duration to microseconds; `least` bounds it from below (None: it may be negative).
 
     Examples
     --------
@@ -68,14 +75,19 @@ def micros(duration: Duration, *, name: str = "duration", least: int | None = 0)
             "is too short", step=name, expected=f"at least {format_duration(least)}",
             got=repr(duration),
         )
+    if abs(value) > LONGEST:
+        raise ConfigError(
+            "is too long", step=name, expected="at most 3652500d (10,000 years)",
+            got=repr(duration),
+        )
     return value
 
 
 def _parse(text: str, name: str) -> int:
     body = text.strip()
     sign = -1 if body.startswith("-") else 1
-    body = body.lstrip("+-")
-    total, end = 0.0, 0
+    body = body[1:].lstrip() if body[:1] in ("+", "-") else body
+    total, end = Fraction(0), 0
     for part in _PART.finditer(body):
         if part.start() != end:
             break
@@ -86,14 +98,22 @@ def _parse(text: str, name: str) -> int:
                 expected='us, ms, s, m, h or d, as in "500ms", "30s", "1 hour"', got=repr(text),
                 hint=did_you_mean(part[2], _UNIT_OF),
             )
-        total += float(part[1]) * UNITS[unit]
+        total += Fraction(part[1]) * UNITS[unit]
         end = part.end()
     if end == 0 or end != len(body):
         raise ConfigError(
             "is not a duration", step=name, expected='a number and a unit, as in "500ms", "1 hour"',
-            got=repr(text), hint='add a unit: "500ms"' if body.isdigit() else None,
+            got=repr(text), hint=_add_a_unit(body),
         )
     return sign * round(total)
+
+
+def _add_a_unit(body: str) -> str | None:
+    try:
+        float(body)
+    except ValueError:
+        return None
+    return f'add a unit: "{body}s" or "{body}ms"'
 
 
 def format_duration(us: int | float) -> str:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from slackwater.core.durations import Duration, micros
 from slackwater.core.errors import ConfigError, did_you_mean
+from slackwater.core.names import BUCKET, OWNER
 from slackwater.correlate.bounds import reach, task
 from slackwater.correlate.kernel import Correlate
 from slackwater.correlate.logic import SIDES
@@ -29,7 +30,6 @@ from slackwater.correlate.rows import read_intervals
 __all__ = ["BUCKET", "OWNER", "Copies", "bucketed", "buckets", "widths"]
 
 Int64 = NDArray[np.int64]
-BUCKET, OWNER = "_bucket", "_owner"
 
 
 class Copies(NamedTuple):

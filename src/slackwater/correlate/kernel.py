@@ -9,6 +9,7 @@ from slackwater.core.errors import ConfigError
 from slackwater.core.events import Roles
 from slackwater.core.kernel import Store
 from slackwater.core.stage import Stage
+from slackwater.core.names import column_names
 from slackwater.correlate.distribution import UNIFORMLY, Distribution, as_pair
 from slackwater.correlate.logic import CorrelateLogic
 from slackwater.correlate.match import check_algorithm
@@ -102,8 +103,8 @@ class Correlate(Stage):
     def __post_init__(self) -> None:
         put = object.__setattr__
         check_confidence(self.confidence)
-        put(self, "by", (self.by,) if isinstance(self.by, str) else tuple(
-            b if isinstance(b, str) else (b[0], b[1]) for b in self.by))
+        put(self, "by", tuple(b if isinstance(b, str) else (b[0], b[1])
+                              for b in column_names(self.by)))
         put(self, "roles", self.roles if isinstance(self.roles, tuple) else (self.roles,) * 2)
         put(self, "distribution", as_pair(self.distribution))
         delays = self.max_delay if isinstance(self.max_delay, tuple) else (self.max_delay,) * 2

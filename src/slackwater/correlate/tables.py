@@ -20,7 +20,14 @@ from slackwater.correlate.distribution import UNIFORMLY, Distribution, as_pair
 from slackwater.correlate.match import COUNTERS, arrange, check_algorithm, match
 from slackwater.correlate.pairs import Pairs, relabel
 from slackwater.correlate.predicate import Predicate
-from slackwater.correlate.rows import By, check_columns, pair_columns, read_intervals, split_by
+from slackwater.correlate.rows import (
+    By,
+    check_columns,
+    check_key_types,
+    pair_columns,
+    read_intervals,
+    split_by,
+)
 
 __all__ = ["INTERVAL", "Found", "check_confidence", "correlate_tables", "find_pairs"]
 
@@ -175,13 +182,14 @@ def correlate_tables(
     """
     predicate = Predicate.of(within=within, deadline=deadline, delay=delay)
     both = roles if isinstance(roles, tuple) else (roles, roles)
-    keys = split_by((by,) if isinstance(by, str) else tuple(by))
+    keys = split_by(by)  # type: ignore[arg-type]
     sides = []
     for rows, role, key, name in zip((left, right), both, keys, ("left", "right"), strict=True):
         check_columns(rows.schema.names, role, key, name)
         ends = read_intervals(rows, role, key)
         good = None if ends.good.all() else np.flatnonzero(ends.good)
         sides.append((rows, ends, good, key))
+    check_key_types(left.schema, right.schema, by)  # type: ignore[arg-type]
     codes = _codes([(rows, good, key) for rows, _, good, key in sides]) if keys[0] else None
     ends1, ends2 = ((e.first, e.last) if good is None else (e.first[good], e.last[good])
                     for _, e, good, _ in sides)

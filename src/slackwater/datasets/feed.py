@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from slackwater.core.durations import Duration, micros
 from slackwater.core.errors import ConfigError
 from slackwater.core.events import Roles
+from slackwater.core.numbers import finite_fields
 from slackwater.datasets.dataset import Dataset
 from slackwater.datasets.delays import Delay, Lognormal
 from slackwater.datasets.law import Float64
@@ -91,6 +92,7 @@ class Feed:
     seed: int = 1
 
     def __post_init__(self) -> None:
+        finite_fields(self)
         for name, least in (("duration", 1), ("skew", 0), ("resolution", 1)):
             value = micros(getattr(self, name), name=f"Feed.{name}", least=least)
             object.__setattr__(self, name, value)

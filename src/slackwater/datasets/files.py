@@ -14,6 +14,7 @@ import pyarrow.parquet
 
 from slackwater.core.errors import ConfigError, DataError, UnknownColumn, did_you_mean
 from slackwater.core.events import Roles, settle_unit
+from slackwater.core.names import column_names
 from slackwater.datasets import json_lines
 from slackwater.datasets.csv_text import read_csv
 from slackwater.datasets.dataset import Dataset, in_arrival_order
@@ -42,7 +43,7 @@ def read_dataset(
     arrival: str | None = None,
     source: str | None = None,
     sequence: str | None = None,
-    key: Sequence[str] = (),
+    key: str | Sequence[str] = (),
     unit: str | None = None,
 ) -> Dataset:
     """Read events from a file and put them in arrival order.
@@ -78,7 +79,7 @@ def read_dataset(
     base = ROLES if recording else _by_name(columns)
     given = {"time": time, "arrival": arrival, "source": source, "sequence": sequence}
     roles = replace(base, **{role: name for role, name in given.items() if name is not None},
-                    key=tuple(key), unit=unit)
+                    key=column_names(key), unit=unit)
     step = f"reading {path.name}"
     if roles.time not in columns and time is None:
         raise UnknownColumn("time", columns, role="time", step=step)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from slackwater.core.durations import format_duration, micros
 from slackwater.core.errors import ConfigError, did_you_mean
+from slackwater.core.numbers import finite_fields
 from slackwater.reorder.policies.named import parameters
 
 __all__ = ["Float64", "Law", "law_named"]
@@ -25,6 +26,7 @@ class Law:
     """Base of the frozen dataclasses; fields annotated ``Duration`` become whole microseconds."""
 
     def __post_init__(self) -> None:
+        finite_fields(self)
         for field in fields(self):  # type: ignore[arg-type]
             if str(field.type) == "Duration":
                 label = f"{type(self).__name__}.{field.name}"

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from slackwater.core.durations import Duration, micros
+from slackwater.core.durations import LONGEST, Duration, micros
 from slackwater.core.events import Roles, usable_rows
 from slackwater.core.outcome import outcome_schema
 from slackwater.core.state import KeyTable
@@ -26,7 +26,7 @@ Engine = Callable[[pa.Table, Reorder], Tables]
 """Takes rows in arrival order through a kernel to the end: ready, late, quarantined."""
 
 _CHUNK = 1 << 20
-_NO_LIMIT = "10000000 days"
+_NO_LIMIT = LONGEST
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,9 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from slackwater.core.errors import ConfigError, did_you_mean
+from slackwater.core.names import ARRIVAL, RAW
 
 __all__ = ["ARRIVAL", "RAW", "arrow_type", "ddl", "source_schema"]
-
-ARRIVAL, RAW = "_arrival", "_raw"
 
 _PLAIN: dict[str, pa.DataType] = {
     "string": pa.string(), "boolean": pa.bool_(), "tinyint": pa.int8(), "smallint": pa.int16(),

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from slackwater.core.events import Roles
 from slackwater.correlate import Correlate
-from slackwater.correlate.rows import pair_columns
+from slackwater.correlate.logic import SIDES
+from slackwater.correlate.rows import check_columns, check_key_types, pair_columns, split_by
 from slackwater.pattern.result import ready_schema
 from slackwater.pipeline.columns import ARRIVAL, RAW
 from slackwater.pipeline.steps import Step
@@ -156,6 +157,9 @@ def _correlate(step: Step, left: pa.Schema | None, right: pa.Schema | None) -> M
         return Made(kernel, None)
     for schema in (left, right):
         _interval_roles(step, schema).check(schema.names, step="correlate")
+    for schema, side, key in zip((left, right), SIDES, split_by(kernel.by), strict=True):
+        check_columns(schema.names, _interval_roles(step, schema), key, side)
+    check_key_types(left, right, kernel.by)
     names = pair_columns(left.names, right.names)
     fields = [pa.field(name, field.type) for side, given in zip(names, (left, right), strict=True)
               for name, field in zip(side, given, strict=True)]

@@ -10,9 +10,9 @@ from typing import Any
 
 from slackwater.core.durations import micros
 from slackwater.core.errors import SlackwaterError, did_you_mean
-from slackwater.core.events import RESERVED
+from slackwater.core.names import ARRIVAL, RAW, is_reserved
 from slackwater.pipeline.avro_schema import avro_schema
-from slackwater.pipeline.columns import ARRIVAL, RAW, arrow_type
+from slackwater.pipeline.columns import arrow_type
 from slackwater.pipeline.mistakes import Mistakes, Place
 from slackwater.pipeline.nodes import UNSET, Entry, Node
 from slackwater.pipeline.option import is_secret_name, required, value_kind
@@ -137,7 +137,7 @@ class OptionReader:
         return node.value
 
     def _duration(self, node: Node, where: str) -> Any:
-        if isinstance(node.value, int) and not isinstance(node.value, bool):
+        if isinstance(node.value, (int, float)) and not isinstance(node.value, bool):
             return self.bad(node, where, "a duration needs a unit", got=_told(node),
                             hint=f"{node.value}s, or {node.value}ms?")
         try:
@@ -159,10 +159,11 @@ class OptionReader:
         found: dict[str, str] = {}
         good = True
         for name, entry in node.value.items():
-            if name in (*RESERVED, ARRIVAL, RAW):
+            if is_reserved(name) or name.casefold() in (ARRIVAL, RAW):
                 good = False
                 self.mistakes.add(entry.place, f"{where}.{name}",
-                                  f"{name!r} is a name that Slackwater gives itself")
+                                  f"{name!r} is a name that Slackwater gives itself",
+                                  hint="rename the column")
             if entry.node.value is UNSET:
                 good = False
                 continue

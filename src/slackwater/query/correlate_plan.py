@@ -15,7 +15,7 @@ from slackwater.query.ast import Binary, Expr, Name
 from slackwater.query.correlate_ast import CorrelateTree
 from slackwater.query.correlate_names import PAIR, Names
 from slackwater.query.correlate_timing import Timing, split_timing
-from slackwater.query.errors import QueryError
+from slackwater.query.errors import QueryError, check_result_name
 from slackwater.query.expression import Columns, Compiled, compile
 from slackwater.query.kinds import kind_of
 from slackwater.query.select_parse import Item
@@ -163,6 +163,7 @@ class _Planner:
         found: dict[str, Compiled] = {}
         for item in self._tree.items:
             for name, expr in self._spelt(item):
+                check_result_name(name, self._text, item.at)
                 if name in found:
                     raise QueryError(f"two columns are called {name!r}", self._text, item.at,
                                      hint="give one of them another name with AS", mistake="twice")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from slackwater.core.errors import ConfigError
+from slackwater.core.names import is_reserved
 from slackwater.query.ast import Span
 
-__all__ = ["QueryError"]
+__all__ = ["QueryError", "check_result_name"]
 
 
 class QueryError(ConfigError):
@@ -41,3 +42,10 @@ def draw(text: str, at: Span) -> str:
     room = max(len(line) - (at.column - 1), 1)
     carets = "^" * max(1, min(at.end - at.start, room))
     return f"  line {at.line}, column {at.column}:\n    {line}\n    {before}{carets}"
+
+
+def check_result_name(name: str, text: str, at: Span) -> None:
+    """Raise if a result would be called as a column that operators add."""
+    if is_reserved(name):
+        raise QueryError(f"{name!r} is a name that operators use themselves", text, at,
+                         hint="give the result another name with AS", mistake="reserved-name")

@@ -11,7 +11,7 @@ import pyarrow as pa
 from slackwater.pattern.pattern import Matched
 from slackwater.pattern.schedule import Component
 from slackwater.query.ast import Call, Expr, Name
-from slackwater.query.errors import QueryError
+from slackwater.query.errors import QueryError, check_result_name
 from slackwater.query.event_ast import EventTree, Returned
 from slackwater.query.event_code import Coder, plain_element, stand_in
 from slackwater.query.event_plan import accesses
@@ -57,6 +57,7 @@ class Returns:
                        for r, i in zip(tree.returns, self._items, strict=True)]
         names = [f.name for f in self.fields]
         for returned, name in zip(tree.returns, names, strict=True):
+            check_result_name(name, tree.text, returned.at)
             if names.count(name) > 1 or name in _TAKEN:
                 raise QueryError(f"the name {name!r} is taken", tree.text, returned.at,
                                  hint="give it another with AS", mistake="name-twice")

@@ -13,6 +13,7 @@ from slackwater.core.durations import Duration
 from slackwater.core.errors import ConfigError
 from slackwater.core.events import Roles
 from slackwater.core.kernel import Out, Store
+from slackwater.core.names import column_names
 from slackwater.query.ast import Name
 from slackwater.query.select_parse import Select, parse_select
 from slackwater.query.select_plan import Plan, plan_select
@@ -66,7 +67,7 @@ class SelectQuery:
     roles: Roles = field(default_factory=Roles)
     slack: Duration | None = None
     policy: Policy | str | None = None
-    scope: tuple[str, ...] | None = None
+    scope: str | tuple[str, ...] | None = None
     max_future_skew: Duration = "5 minutes"
     max_delay: Duration | None = None
 
@@ -96,7 +97,8 @@ class SelectQuery:
         old = self.roles
         roles = Roles(old.time, old.arrival, old.source, old.sequence,
                       key=old.key or window.group, unit=old.unit)
-        policy, scope = self._policy(), self.scope
+        policy = self._policy()
+        scope = None if self.scope is None else column_names(self.scope)
         if isinstance(policy, DropRatio) and scope is None:
             scope = ()
         return Windowed(Reorder(policy, roles, scope, self.max_future_skew, self.max_delay), window)

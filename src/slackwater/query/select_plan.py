@@ -9,8 +9,9 @@ import pyarrow as pa
 
 from slackwater.core.errors import ConfigError, did_you_mean
 from slackwater.core.events import Roles
+from slackwater.core.names import unused
 from slackwater.query.ast import Call, Expr, Literal, Name, Star, rewrite, walk
-from slackwater.query.errors import QueryError
+from slackwater.query.errors import QueryError, check_result_name
 from slackwater.query.expression import Compiled, compile, schema_lookup
 from slackwater.query.functions import FUNCTIONS as SCALARS
 from slackwater.query.kinds import as_kind, kind_of
@@ -68,6 +69,8 @@ class _Planner:
         self._arguments: dict[Expr, str] = {}
         self.arguments: dict[str, Compiled] = {}
         self.first_call: Expr = select.items[0].expr or Star()
+        # columns of the plan's own, which no column of the input is called like
+        self._agg, self._arg = unused("_agg", schema.names), unused("_arg", schema.names)
 
     @property
     def aggregates(self) -> list[Aggregate]:
@@ -115,6 +118,9 @@ class _Planner:
         """The item's name, and its expression with aggregates replaced by columns."""
         expr = item.expr
         assert expr is not None
+        for node in walk(expr):
+            if isinstance(node, Name) and node.name.startswith((self._agg, self._arg)):
+                self._columns()(node)  # no column is called so: this raises
         name = item.name
         if name is None:
             name = expr.name if isinstance(expr, Name) else self._text[expr.at.start:expr.at.end]
@@ -146,7 +152,7 @@ class _Planner:
                              mistake="star")
         key = (function, column, q)
         if key not in self._calls:
-            self._calls[key] = Aggregate(function, column, q, name=f"_agg{len(self._calls)}")
+            self._calls[key] = Aggregate(function, column, q, name=f"{self._agg}{len(self._calls)}")
             self._check(self._calls[key], node)
         return Name(None, self._calls[key].name, at=node.at)
 
@@ -169,7 +175,7 @@ class _Planner:
             if as_kind(kind) == kind:
                 return expr.name
         if expr not in self._arguments:
-            name = f"_arg{len(self._arguments)}"
+            name = f"{self._arg}{len(self._arguments)}"
             self._arguments[expr], self.arguments[name] = name, compiled
         return self._arguments[expr]
 
@@ -190,7 +196,7 @@ class _Planner:
         sliding = self._select.slide is not None
 
         def schema_of(name: Name) -> pa.DataType:
-            if name.name in results.names and not name.name.startswith("_arg"):
+            if name.name in results.names and name.name not in self.arguments:
                 return results.field(name.name).type
             if sliding and name.name in self._schema.names:
                 raise self._fail(
@@ -199,11 +205,13 @@ class _Planner:
             if name.name in _FACTS:
                 raise self._fail(f"{name.name!r} needs SLIDE: without it every row has its own "
                                  "window", name, mistake="no-slide")
-            shown = pa.schema([f for f in results if not f.name.startswith(("_agg", "_arg"))])
+            shown = pa.schema([f for f in results
+                               if not f.name.startswith((self._agg, self._arg))])
             return schema_lookup(shown, self._text)(name)
 
         found: dict[str, Compiled] = {}
         for (name, expr), item in zip(outputs, self.items(), strict=True):
+            check_result_name(name, self._text, item.at)
             if name in found:
                 raise self._fail(f"two columns are called {name!r}", item,
                                  hint="give one of them another name with AS", mistake="twice")

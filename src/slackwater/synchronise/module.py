@@ -45,16 +45,29 @@ class OutputQueue:
 
     def take(self, most: int) -> pa.RecordBatch | None:
         """Take up to `most` rows from the front; None if there are none."""
+        rows = self.first(most)
+        if rows is not None:
+            self.drop(rows.num_rows)
+        return rows
+
+    def first(self, most: int) -> pa.RecordBatch | None:
+        """Up to `most` rows of the front, which stay; None if there are none."""
         parts: list[pa.RecordBatch] = []
-        while self._batches and most > 0:
-            first = self._batches.popleft()
-            if first.num_rows > most:
-                self._batches.appendleft(first.slice(most))
-                first = first.slice(0, most)
-            parts.append(first)
-            most -= first.num_rows
-            self._rows -= first.num_rows
+        for batch in self._batches:
+            if most <= 0:
+                break
+            parts.append(batch.slice(0, most))
+            most -= parts[-1].num_rows
         return batch_of(parts) if parts else None
+
+    def drop(self, count: int) -> None:
+        """Take `count` rows away from the front."""
+        self._rows -= count
+        while count > 0:
+            first = self._batches.popleft()
+            if first.num_rows > count:
+                self._batches.appendleft(first.slice(count))
+            count -= first.num_rows
 
     def everything(self) -> pa.RecordBatch | None:
         """All rows, which stay."""
@@ -68,6 +81,10 @@ class SyncModule:
     whatever pace the caller chooses.  The queue never keeps more than `capacity` rows: what does
     not fit is fed on at once, oldest first, so that a burst costs its producer time, not memory,
     and nothing is lost.
+
+    If the consumer raises, so does the call that fed it.  The rows that it did not take stay in the
+    queue, for the moment perhaps more than `capacity`, and are handed to it again by the next call;
+    late and quarantined rows that could not be returned are returned by the next call that can.
 
     Parameters
     ----------
@@ -104,6 +121,7 @@ class SyncModule:
         self.logic = config.start()
         self._consumer = consumer
         self._queue = OutputQueue()
+        self._owed = OutputQueue(), OutputQueue()  # late and quarantined rows not yet returned
 
     @property
     def waiting(self) -> int:
@@ -128,36 +146,44 @@ class SyncModule:
 
     def finish(self) -> Out:
         """End of input: everything goes to the consumer."""
-        out = self._enqueue(self.logic.finish())
-        self.feed(self.waiting)
-        return out
+        return self._enqueue(self.logic.finish(), leave=0)
 
     def feed(self, most: int) -> int:
         """Hand up to `most` rows to the consumer; how many it were."""
-        rows = self._queue.take(most)
+        rows = self._queue.first(most)
         if rows is None:
             return 0
         self._consumer(rows)
+        self._queue.drop(rows.num_rows)  # not before: it may have raised
         return int(rows.num_rows)
 
     def snapshot(self) -> bytes:
         """Write the state: the synchroniser's, and the rows that wait."""
-        waiting = self._queue.everything()
-        rows = b"" if waiting is None else ipc_bytes(waiting)
-        return Record("module", 1, {}, {
-            "logic": np.frombuffer(self.logic.snapshot(), np.uint8),
-            "queue": np.frombuffer(rows, np.uint8)}).encode()
+        parts = {"logic": self.logic.snapshot()}
+        for name, queue in self._queues():
+            rows = queue.everything()
+            parts[name] = b"" if rows is None else ipc_bytes(rows)
+        return Record("module", 2, {}, {name: np.frombuffer(part, np.uint8)
+                                        for name, part in parts.items()}).encode()
 
     def restore(self, snapshot: bytes) -> None:
         """Go on where `snapshot` was taken."""
-        arrays = Record.decode(snapshot, kind="module", version=1).arrays
+        arrays = Record.decode(snapshot, kind="module", version=2).arrays
         self.logic = self.config.restore(arrays["logic"].tobytes())
-        self._queue = OutputQueue()
-        if len(arrays["queue"]):
-            self._queue.put(ipc_batch(arrays["queue"].tobytes()))
+        self._queue, self._owed = OutputQueue(), (OutputQueue(), OutputQueue())
+        for name, queue in self._queues():
+            if len(arrays[name]):
+                queue.put(ipc_batch(arrays[name].tobytes()))
 
-    def _enqueue(self, out: Out) -> Out:
+    def _queues(self) -> list[tuple[str, OutputQueue]]:
+        return [("queue", self._queue), ("late", self._owed[0]), ("quarantined", self._owed[1])]
+
+    def _enqueue(self, out: Out, leave: int | None = None) -> Out:
         self._queue.put(out.ready)
-        self.feed(self.waiting - self.capacity)
-        return Out(out.ready.slice(0, 0), out.late, out.quarantined,
+        for queue, rows in zip(self._owed, (out.late, out.quarantined), strict=True):
+            queue.put(rows)
+        self.feed(self.waiting - (self.capacity if leave is None else leave))
+        late, quarantined = (queue.take(len(queue)) for queue in self._owed)
+        return Out(out.ready.slice(0, 0), out.late if late is None else late,
+                   out.quarantined if quarantined is None else quarantined,
                    {**out.notes, "waiting": self.waiting})

@@ -18,6 +18,7 @@ from slackwater.core.kernel import Store
 from slackwater.core.release import Walk, advance_to, take
 from slackwater.core.state.pages import Pages
 from slackwater.reorder.belief import Belief
+from slackwater.core.numbers import finite_fields
 from slackwater.reorder.policies.drop_ratio_paper import PaperEstimator
 from slackwater.reorder.policies.max_delay import MaxDelay
 from slackwater.reorder.policy import Estimator, Float64, Int64, Policy, Seen, durations
@@ -117,6 +118,7 @@ class DropRatio(Policy):
     def __post_init__(self) -> None:
         object.__setattr__(self, "ratio", as_share(self.ratio, step="DropRatio.ratio"))
         durations(self, "initial")
+        finite_fields(self)
         durations(self, "tick", least=1)
         for name, least in (("sample_every", 1), ("estimate_every", 1), ("samples", 30),
                             ("recent", 30)):

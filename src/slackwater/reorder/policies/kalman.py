@@ -9,6 +9,7 @@ from numba import njit
 
 from slackwater.core.durations import Duration, micros
 from slackwater.core.errors import ConfigError
+from slackwater.core.numbers import finite_fields
 from slackwater.reorder.policy import DelayPolicy, Float64, Int64, durations
 
 __all__ = ["Kalman"]
@@ -57,6 +58,7 @@ class Kalman(DelayPolicy):
 
     def __post_init__(self) -> None:
         durations(self, "initial", "offset")
+        finite_fields(self)
         if self.process_noise < 0 or self.measurement_noise <= 0:
             raise ConfigError("variances cannot be negative, nor the measurement's zero",
                               step="Kalman",

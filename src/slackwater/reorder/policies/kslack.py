@@ -9,6 +9,7 @@ from numba import njit
 
 from slackwater.core.durations import Duration
 from slackwater.core.errors import ConfigError
+from slackwater.core.numbers import finite_fields
 from slackwater.reorder.policy import DelayPolicy, Float64, Int64, durations
 
 __all__ = ["KSlack"]
@@ -51,6 +52,7 @@ class KSlack(DelayPolicy):
 
     def __post_init__(self) -> None:
         durations(self, "initial")
+        finite_fields(self)
         if self.scale < 0:
             raise ConfigError("would take the margin off instead of adding it",
                               step="KSlack.scale", expected="≥ 0", got=self.scale)

@@ -9,6 +9,7 @@ from numba import njit
 
 from slackwater.core.durations import Duration, micros
 from slackwater.core.errors import ConfigError
+from slackwater.core.numbers import finite_fields
 from slackwater.reorder.policy import DelayPolicy, Float64, Int64, durations
 
 __all__ = ["LatestDelay"]
@@ -59,6 +60,7 @@ class LatestDelay(DelayPolicy):
 
     def __post_init__(self) -> None:
         durations(self, "initial", "threshold", "offset")
+        finite_fields(self)
         if self.increase < 1:
             raise ConfigError("would shrink the buffer where it must grow",
                               step="LatestDelay.increase", expected="≥ 1", got=self.increase)

@@ -84,6 +84,16 @@ def parameters(kind: type, text: str, *, step: str = "policy") -> dict[str, Any]
     --------
     >>> parameters(KSlack, "scale=1, initial=2s")
     {'scale': 1, 'initial': '2s'}
+
+    What stands for a duration stays text: a number without a unit is not one.
+
+    >>> KSlack(**parameters(KSlack, "initial=5"))
+    Traceback (most recent call last):
+    ...
+    slackwater.core.errors.ConfigError: KSlack.initial: is not a duration
+      expected: a number and a unit, as in "500ms", "1 hour"
+      got:      '5'
+      hint:     add a unit: "5s" or "5ms"
     """
     known = {f.name: f for f in fields(kind)}
     found: dict[str, Any] = {}
@@ -92,7 +102,9 @@ def parameters(kind: type, text: str, *, step: str = "policy") -> dict[str, Any]
         if not equals or name not in known:
             raise ConfigError(f"{name!r} is not a parameter of {kind.__name__}", step=step,
                               expected=", ".join(known), hint=did_you_mean(name, known))
-        found[name] = _value(value.strip("'\""))
+        value = value.strip("'\"")
+        duration = str(known[name].type).startswith("Duration") and value != "None"
+        found[name] = value if duration else _value(value)
     return found
 
 

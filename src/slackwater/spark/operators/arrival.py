@@ -6,10 +6,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from slackwater.core.errors import ConfigError
+from slackwater.core.names import ARRIVAL
 
 __all__ = ["with_arrival"]
-
-_STAMP = "_arrival"
 
 
 def with_arrival(df: DataFrame, arrival: str | None, *, step: str) -> tuple[DataFrame, str]:
@@ -25,4 +24,10 @@ def with_arrival(df: DataFrame, arrival: str | None, *, step: str) -> tuple[Data
             "a batch DataFrame has no order of its own", step=step,
             expected="arrival=, the column of the time when each row was received",
             hint="if it was never recorded, arrival=time gives plain sorting")
-    return df.withColumn(_STAMP, F.current_timestamp()), _STAMP
+    for name in df.columns:
+        if name.casefold() == ARRIVAL:
+            raise ConfigError(
+                f"the input has a column {name!r}, where operators write the time of arrival",
+                step=step, expected="another name, or this column as the arrival",
+                hint=f"rename it, or say arrival={name!r}")
+    return df.withColumn(ARRIVAL, F.current_timestamp()), ARRIVAL

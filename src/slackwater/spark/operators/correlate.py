@@ -11,14 +11,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
-from slackwater.core.durations import Duration
+from slackwater.core.durations import LONGEST, Duration
 from slackwater.core.events import Roles
+from slackwater.core.names import column_names
 from slackwater.correlate import Correlate, bucketed
 from slackwater.correlate.buckets import BUCKET, OWNER, widths
-from slackwater.correlate.rows import split_by
+from slackwater.correlate.rows import check_key_types, split_by
 from slackwater.spark.carried import Carried, Input
 from slackwater.spark.operators.arrival import with_arrival
-from slackwater.spark.runner import carry
+from slackwater.spark.runner import arrow_schema, carry
 
 __all__ = ["correlate"]
 
@@ -88,11 +89,14 @@ def correlate(
     for df in (left, right):
         roles.check(df.columns, step="correlate")
     config = Correlate(
-        within, deadline, delay, confidence, (by,) if isinstance(by, str) else tuple(by), roles,
-        distribution, max_delay if stamp is not None else "100000 days", shortest, longest, horizon,
+        within, deadline, delay, confidence, column_names(by), roles,
+        distribution, max_delay if stamp is not None else LONGEST, shortest, longest, horizon,
         probability=probability)
     if config.by:
         keys = split_by(config.by)
+        for df, names in zip((left, right), keys, strict=True):
+            Roles(time_max, key=names).check(df.columns, step="correlate")
+        check_key_types(arrow_schema(left), arrow_schema(right), config.by)
         inputs = tuple(Input(stamp, unit, tuple(keys[i]), side)
                        for i, side in enumerate(("left", "right")))
         return carry((left, right), Carried(config, inputs, None, "correlate"), shards=shards)

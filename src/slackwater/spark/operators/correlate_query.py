@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from slackwater.core.errors import ConfigError
+from slackwater.core.names import ADDED, column_names
 from slackwater.query.correlate_names import PAIR
 from slackwater.query.correlate_parse import parse_correlate
 from slackwater.query.correlate_plan import CorrelatePlan, plan_correlate
@@ -51,14 +52,11 @@ def pairs_of_views(data: DataFrame | SparkSession, text: str, *, by: str | Seque
     filtered = [df if plan.before[side] is None
                 else df.mapInArrow(_filter(planned, side), df.schema)
                 for side, df in enumerate(sides)]
-    more = (by,) if isinstance(by, str) else tuple(by)
+    more = column_names(by)
     pairs = correlate(*filtered, **{**plan.options, **options, "by": (*more, *plan.by)})
-    added = pa.schema([f for f in arrow_schema(pairs) if f.name in _ADDED])
+    added = pa.schema([f for f in arrow_schema(pairs) if f.name in ADDED])
     output = pa.schema([*plan.schema, *added])
     return pairs.mapInArrow(_select(planned, output), from_arrow_schema(output))
-
-
-_ADDED = ("_status", "_reason", "_released", "_left_row", "_right_row")
 
 
 def _filter(planned: Planned, side: int) -> Callable[[Batches], Batches]:

@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 
 from slackwater.core.durations import Duration, micros
 from slackwater.core.events import Roles
+from slackwater.core.names import column_names
 from slackwater.query.event_query import event_query
 from slackwater.reorder import Policy
 from slackwater.spark.carried import Carried, Input
@@ -64,7 +65,7 @@ def match(
     max_future_skew, quiet, shards
         As for `reorder`.
     """
-    by = (by,) if isinstance(by, str) else tuple(by)
+    by = column_names(by)
     df, arrival = with_arrival(df, arrival, step="match")
     roles = Roles(time, arrival, source, sequence, type, key=by, unit=unit)
     roles.check(df.columns, step="match")

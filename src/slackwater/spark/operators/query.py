@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from slackwater.core.durations import Duration, micros
 from slackwater.core.errors import ConfigError, did_you_mean
 from slackwater.core.events import Roles
+from slackwater.core.names import column_names
 from slackwater.query import SelectQuery, query_kind
 from slackwater.query.select_parse import parse_select
 from slackwater.reorder import Policy
@@ -87,7 +88,7 @@ def query(
                      unit=unit, quiet=quiet, shards=shards)
     df = data if isinstance(data, DataFrame) else data.table(parse_select(text).source)
     df, arrival = with_arrival(df, arrival, step="query")
-    by = (by,) if isinstance(by, str) else tuple(by)
+    by = column_names(by)
     roles = Roles(time, arrival, source, sequence, key=by, unit=unit)
     kernel = SelectQuery(text, arrow_schema(df), roles, slack, policy)
     order = kernel.chain.reorder

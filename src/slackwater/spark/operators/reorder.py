@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from slackwater.core.durations import Duration, micros
 from slackwater.core.errors import ConfigError
 from slackwater.core.events import Roles
+from slackwater.core.names import column_names
 from slackwater.reorder import Policy, Reorder
 from slackwater.spark.carried import Carried, Input
 from slackwater.spark.operators.arrival import with_arrival
@@ -27,7 +28,7 @@ def reorder(
     source: str | None = None,
     sequence: str | None = None,
     by: str | Sequence[str] = (),
-    scope: Sequence[str] | None = None,
+    scope: str | Sequence[str] | None = None,
     unit: str | None = None,
     max_future_skew: Duration = "5 minutes",
     max_delay: Duration | None = None,
@@ -76,7 +77,7 @@ def reorder(
         Number of state partitions for a streaming DataFrame; default spark.sql.shuffle.partitions.
         It is fixed by the checkpoint.
     """
-    by = (by,) if isinstance(by, str) else tuple(by)
+    by = column_names(by)
     df, arrival = with_arrival(df, arrival, step="reorder")
     roles = Roles(time, arrival, source, sequence, key=by, unit=unit)
     roles.check(df.columns, step="reorder")
@@ -85,7 +86,7 @@ def reorder(
             raise ConfigError("aligned keys share one estimate; a scope has no say", step="reorder",
                               hint="leave out either align or scope")
         roles = replace(roles, key=())
-    kernel = Reorder(policy, roles, None if scope is None else tuple(scope), max_future_skew,
+    kernel = Reorder(policy, roles, None if scope is None else column_names(scope), max_future_skew,
                      max_delay)
     pause = None if quiet is None else micros(quiet, name="quiet")
     shard_by = roles.key if kernel.scope is None else kernel.scope

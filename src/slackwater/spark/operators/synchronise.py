@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 
 from slackwater.core.durations import Duration, micros
 from slackwater.core.events import Roles
+from slackwater.core.names import column_names
 from slackwater.spark.carried import Carried, Input
 from slackwater.spark.operators.arrival import with_arrival
 from slackwater.spark.runner import carry
@@ -53,7 +54,7 @@ def synchronise(
     unit, max_future_skew, quiet, shards
         As for `reorder`.
     """
-    by = (by,) if isinstance(by, str) else tuple(by)
+    by = column_names(by)
     df, arrival = with_arrival(df, arrival, step="synchronise")
     roles = Roles(time, arrival, source, key=by, unit=unit)
     roles.check(df.columns, step="synchronise")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from slackwater.core.names import ADDED
 from slackwater.pipeline.columns import ARRIVAL, RAW
 from slackwater.pipeline.kernels import other_arrival
 from slackwater.pipeline.steps import Step
@@ -13,7 +14,6 @@ from slackwater.spark.packing import quoted
 __all__ = ["for_operator", "for_sink", "outcome_rows"]
 
 _PASSED_ON = ("reorder", "synchronise")
-_ADDED = ("_status", "_reason", "_released", "_row", "_left_row", "_right_row")
 
 
 def outcome_rows(df: DataFrame, step: Step | None, outcome: str) -> DataFrame:
@@ -25,9 +25,9 @@ def outcome_rows(df: DataFrame, step: Step | None, outcome: str) -> DataFrame:
         return _aside(some)
     if step.kind in _PASSED_ON:
         # what is let go arrives at the next step in that moment
-        own = [F.col(quoted(c)) for c in some.columns if c not in (*_ADDED, ARRIVAL, RAW)]
+        own = [F.col(quoted(c)) for c in some.columns if c not in (*ADDED, ARRIVAL, RAW)]
         return some.select(*own, F.col("_released").alias(ARRIVAL))
-    return some.drop(*_ADDED)
+    return some.drop(*ADDED)
 
 
 def _aside(df: DataFrame) -> DataFrame:
