@@ -1,11 +1,12 @@
 """Aggregates over time windows, per tuple or sliding, incremental, per group.
 
-`schedule` says when a window is evaluated; `stacks` and `ranks` keep the aggregates; `lane` is one
-column's worth of them; `kernel` puts them together; `windowed` puts `reorder` in front.
+`window` is the configuration, `logic` what runs: `by_row` and `by_slide` are the two kinds of
+windows, `schedule` says when they are evaluated, `lanes` and `aggregates` hold the aggregates,
+`open_rows` the rows that wait for their result, `names` the values of the group columns.
+`windowed` puts `reorder` in front.
 
 Enters: rows in time order per group (`Window`), or in any order (`Windowed`).
-Leaves: one result a row, or one a group and window.  May import: events, kernel, state, outcome,
-reorder.
+Leaves: one result per row, or one per group and window.  May import: core, reorder.
 """
 
 from slackwater.window.aggregate import FUNCTIONS, Aggregate

@@ -24,7 +24,10 @@ class Aggregate:
     NULL (and NaN, which is not a number) is left out, as SQL does; of no values COUNT is 0 and all
     others are NULL.  STDDEV is of a sample (n − 1), NULL for one value.  MEDIAN and QUANTILE are
     exact and interpolate between neighbours.  FIRST and LAST go by time, among equal times by
-    arrival.  A SUM of whole numbers that no longer fits 64 bits is NULL.
+    arrival.  A SUM of whole numbers, unsigned ones too, is an int64, NULL where it does not fit.
+
+    With a `slide`, windows keep one partial aggregate for each slide; MEDIAN and QUANTILE are the
+    exception: what they keep grows with the number of distinct values in each slide.
 
     Parameters
     ----------
@@ -60,7 +63,8 @@ class Aggregate:
         if (function in ("quantile", "median")) != (self.q is not None):
             raise ConfigError(f"{function} " + ("needs q" if self.q is None else "takes no q"),
                               step="window", expected="quantile with 0 ≤ q ≤ 1", got=self.q)
-        if self.q is not None and not 0 <= self.q <= 1:
+        if self.q is not None and (isinstance(self.q, bool) or not isinstance(self.q, (int, float))
+                                   or not 0 <= self.q <= 1):  # which NaN is not
             raise ConfigError("is not a share", step="quantile", expected="0 ≤ q ≤ 1", got=self.q)
         if self.column is None and function != "count":
             raise ConfigError(f"{function} needs a column", step="window",

@@ -1,8 +1,8 @@
 """When a window is evaluated: the probes that a batch of ordered rows gives rise to.
 
 A probe is one evaluation for one group: it comes before the row number `at` is taken in, and it
-sees what the group has taken in so far with time ≥ `low`.  Aggregates (see `lane`) know nothing of
-windows beyond that, so windows per tuple and sliding windows share them.
+sees what the group has taken in so far with time ≥ `low`.  Aggregates know nothing of windows
+beyond that.
 """
 
 from __future__ import annotations
@@ -15,11 +15,17 @@ from numpy.typing import NDArray
 
 from slackwater.core.events import NEVER
 
-__all__ = ["NEVER", "Probes", "by_slide", "by_slide_until", "by_tuple", "by_tuple_of_one",
-           "by_tuple_until", "closed_first"]
+__all__ = ["EARLIEST", "LATEST", "NEVER", "NOTHING", "Groups", "Probes", "Rows", "by_slide",
+           "by_slide_until", "by_tuple", "by_tuple_of_one", "by_tuple_until", "closed_first"]
 
 Int64 = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+
+NOTHING = int(np.iinfo(np.int64).max)
+"""As the time when something happens: nothing will."""
+
+EARLIEST, LATEST = -62_135_596_800_000_000, 253_402_300_799_999_999
+"""The first and the last microsecond of the years 1 to 9999: what a timestamp can say."""
 
 
 class Probes(NamedTuple):
@@ -31,48 +37,89 @@ class Probes(NamedTuple):
     end: Int64
 
 
+class Groups(NamedTuple):
+    """For each group: the time of its newest row, and what the schedule goes by.
+
+    Rows before `last` or `floor` are late.  `next_end` is the end of the next window of a slide.
+    `due` is how far time must pass, without a row, for something to happen to the group.  `open`:
+    rows wait for their result; `kept`: values may be kept.
+    """
+
+    last: Int64
+    floor: Int64
+    next_end: Int64
+    due: Int64
+    open: Flags
+    kept: Flags
+
+
+class Rows(NamedTuple):
+    """Rows in time order for each group; `late` is filled in."""
+
+    group: Int64
+    time: Int64
+    late: Flags
+
+
 @njit(cache=True, nogil=True)
-def by_tuple(group: Int64, time: Int64, span: int, last: Int64, floor: Int64, open_: Flags,
-             late: Flags, probe_of: Int64, first_probe: Int64) -> Probes:
+def by_tuple(rows: Rows, span: int, groups: Groups, probe_of: Int64, newest: Int64,
+             closes: Int64) -> tuple[Probes, Int64, Int64]:
     """One window (t − span, t] for each time t of a group, evaluated when a later row comes.
 
     Only then are all rows of time t known.  probe_of[r] becomes the probe that row r's result comes
-    from, −1 if that is still open; first_probe[g] the one that closes what was open before.
+    from, −1 if that is still open.  Also returns the groups that had rows open before, and the
+    probes that close those.  `newest` and `closes` are room for a number per group, −1 before and
+    after: so the cost does not follow the number of groups.
     """
-    n, count = len(time), 0
+    group, time, late = rows.group, rows.time, rows.late
+    last, floor, due, is_open, kept = (groups.last, groups.floor, groups.due, groups.open,
+                                       groups.kept)
+    n, count, over = len(time), 0, 0
     at, whose = np.empty(n, np.int64), np.empty(n, np.int64)
     low, end = np.empty(n, np.int64), np.empty(n, np.int64)
-    before = np.full(n, -1, np.int64)        # the previous row with the same group and time
-    newest = np.full(len(last), -1, np.int64)
+    closed, closed_by = np.empty(n, np.int64), np.empty(n, np.int64)
+    before = np.empty(n, np.int64)           # the previous row with the same group and time
     for r in range(n):
         g, t = group[r], time[r]
         probe_of[r] = -1
         if t < last[g] or t < floor[g]:
             late[r] = True
             continue
-        if open_[g] and t > last[g]:
+        if is_open[g] and t > last[g]:
             at[count], whose[count] = r, g
             low[count], end[count] = last[g] - span + 1, last[g]
-            if first_probe[g] < 0:
-                first_probe[g] = count
+            if closes[g] < 0:
+                closes[g] = count
+                closed[over], closed_by[over] = g, count
+                over += 1
             row = newest[g]
             while row >= 0:
                 probe_of[row] = count
                 row = before[row]
             newest[g] = -1
             count += 1
+        elif not is_open[g]:
+            closes[g] = n  # none of its rows was open before
         before[r], newest[g] = newest[g], r
-        last[g], open_[g] = t, True
-    return Probes(at[:count].copy(), whose[:count].copy(), low[:count].copy(), end[:count].copy())
+        last[g], is_open[g] = t, True
+        due[g], kept[g] = t + 1, True
+    for r in range(n):
+        newest[group[r]] = closes[group[r]] = -1
+    return (Probes(at[:count].copy(), whose[:count].copy(), low[:count].copy(), end[:count].copy()),
+            closed[:over].copy(), closed_by[:over].copy())
 
 
 @njit(cache=True, nogil=True)
-def by_tuple_of_one(time: Int64, span: int, last: Int64, floor: Int64, open_: Flags, late: Flags,
-                    probe_of: Int64, first_probe: Int64) -> Probes:
-    """`by_tuple` where all rows are of one group: what is open is simply what came last."""
+def by_tuple_of_one(rows: Rows, span: int, groups: Groups, probe_of: Int64) -> tuple[Probes, bool]:
+    """`by_tuple` where all rows are of one group: what is open is simply what came last.
+
+    Also returns whether probe 0 closes rows that were open before.
+    """
+    time, late = rows.time, rows.late
     n, count = len(time), 0
     at, low, end = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
-    newest, lowest, is_open, was_open = last[0], floor[0], open_[0], open_[0]
+    newest, lowest, is_open, was_open = (groups.last[0], groups.floor[0], groups.open[0],
+                                         groups.open[0])
     for r in range(n):
         t = time[r]
         probe_of[r] = count  # the next probe closes it
@@ -90,10 +137,11 @@ def by_tuple_of_one(time: Int64, span: int, last: Int64, floor: Int64, open_: Fl
             probe_of[r] = -1
         elif not late[r]:
             break
-    if was_open and count:
-        first_probe[0] = 0
-    last[0], open_[0] = newest, is_open
-    return Probes(at[:count], np.zeros(count, np.int64), low[:count], end[:count])
+    if is_open:
+        groups.last[0], groups.open[0], groups.due[0] = newest, True, newest + 1
+        groups.kept[0] = True
+    return (Probes(at[:count], np.zeros(count, np.int64), low[:count], end[:count]),
+            was_open and count > 0)
 
 
 @njit(cache=True, nogil=True)
@@ -114,14 +162,14 @@ def closed_first(probe_of: Int64) -> int:
     return closed
 
 
-def by_tuple_until(theta: Int64, span: int, last: Int64, floor: Int64, open_: Flags,
-                   first_probe: Int64) -> Probes:
-    """Close what time alone closes: for each group everything before its `theta`."""
-    whose = np.flatnonzero(open_ & (last < theta))
+def by_tuple_until(whose: Int64, theta: Int64, span: int, groups: Groups) -> Probes:
+    """Close the rows that wait in these groups, if time has passed them; `theta` is by group."""
+    last = groups.last
+    whose = whose[groups.open[whose] & (last[whose] < theta[whose])]
     whose = whose[np.argsort(last[whose], kind="stable")]
-    first_probe[whose] = np.arange(len(whose))
-    open_[whose] = False
-    floor[whose] = last[whose] + 1
+    groups.open[whose] = False
+    groups.floor[whose] = last[whose] + 1
+    groups.due[whose] = last[whose] + span + 1
     return Probes(np.zeros_like(whose), whose, last[whose] - span + 1, last[whose])
 
 
@@ -138,12 +186,14 @@ def _more(array: Int64) -> Int64:
 
 
 @njit(cache=True, nogil=True)
-def by_slide(group: Int64, time: Int64, span: int, slide: int, last: Int64, floor: Int64,
-             next_end: Int64, late: Flags) -> Probes:
+def by_slide(rows: Rows, span: int, slide: int, groups: Groups) -> Probes:
     """Windows [start, start + span) with start a multiple of `slide` from the epoch.
 
     A group's window is evaluated when a row at or after its end comes; empty ones are left out.
     """
+    group, time, late = rows.group, rows.time, rows.late
+    last, floor, next_end = groups.last, groups.floor, groups.next_end
+    due, kept = groups.due, groups.kept
     count = 0
     at, whose = np.empty(64, np.int64), np.empty(64, np.int64)
     low, end = np.empty(64, np.int64), np.empty(64, np.int64)
@@ -164,18 +214,20 @@ def by_slide(group: Int64, time: Int64, span: int, slide: int, last: Int64, floo
             low[count], end[count] = next_end[g] - span, next_end[g]
             count += 1
             next_end[g] += slide
-        last[g] = t
+        last[g], due[g], kept[g] = t, next_end[g], True
     return Probes(at[:count].copy(), whose[:count].copy(), low[:count].copy(), end[:count].copy())
 
 
 @njit(cache=True, nogil=True)
-def by_slide_until(theta: Int64, span: int, slide: int, last: Int64, floor: Int64,
-                   next_end: Int64) -> Probes:
-    """Close, for each group, the windows that end at or before its `theta`."""
+def by_slide_until(which: Int64, theta: Int64, span: int, slide: int, groups: Groups) -> Probes:
+    """Close, for these groups, the windows that end at or before their `theta` (by group)."""
+    last, floor, next_end = groups.last, groups.floor, groups.next_end
     count = 0
     whose, low, end = np.empty(64, np.int64), np.empty(64, np.int64), np.empty(64, np.int64)
-    for g in range(len(last)):
-        while next_end[g] != NEVER and last[g] >= next_end[g] - span and next_end[g] <= theta[g]:
+    for g in which:
+        if next_end[g] == NEVER:
+            continue
+        while last[g] >= next_end[g] - span and next_end[g] <= theta[g]:
             if count == len(whose):
                 whose, low, end = _more(whose), _more(low), _more(end)
             whose[count] = g
@@ -183,5 +235,6 @@ def by_slide_until(theta: Int64, span: int, slide: int, last: Int64, floor: Int6
             count += 1
             floor[g] = next_end[g]
             next_end[g] += slide
+        groups.due[g] = next_end[g] if last[g] >= next_end[g] - span else last[g] + span + 1
     return Probes(np.zeros(count, np.int64), whose[:count].copy(), low[:count].copy(),
                   end[:count].copy())

@@ -13,6 +13,7 @@ from slackwater.core.kernel import MemoryStore, Out, Store
 from slackwater.core.state import Record, bundle, unbundle
 from slackwater.core.state.buffer import batch_of
 from slackwater.reorder import Reorder
+from slackwater.window.logic import Step
 from slackwater.window.window import Window
 
 __all__ = ["Windowed"]
@@ -148,14 +149,15 @@ class WindowedLogic:
         """What the window makes of ordered rows, in pieces; `ready` of the `Out` is the first."""
         if ordered.ready.num_columns == 0:  # no input so far
             out = self._window.idle(0)
-            pieces, late, notes = [out.ready], out.late, out.notes
+            step = Step([out.ready], out.late, out.quarantined, dict(out.notes))
         else:
-            pieces, late, notes = self._window.push_usable(ordered.ready, self._reorder.times)
-        late = _all([ordered.late, late])
+            step = self._window.push_usable(ordered.ready, self._reorder.times)
+        late = _all([ordered.late, step.late])
+        quarantined = _all([ordered.quarantined, step.quarantined])
         self._count["late"] += late.num_rows
-        self._count["quarantined"] += ordered.quarantined.num_rows
-        return pieces, Out(pieces[0], late, ordered.quarantined,
-                           self._notes(ordered.notes, notes))
+        self._count["quarantined"] += quarantined.num_rows
+        return step.ready, Out(step.ready[0], late, quarantined,
+                               self._notes(ordered.notes, step.notes))
 
     def _joined(self, pieces: list[pa.RecordBatch], one: Out, two: Out) -> Out:
         return Out(_all([*pieces, two.ready]), one.late, one.quarantined,

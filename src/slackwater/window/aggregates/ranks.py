@@ -1,7 +1,8 @@
-"""Exact quantiles of a sliding set: a search tree with sizes (a treap) over an arena's entries.
+"""Exact quantiles of a sliding set: a search tree with weights (a treap) over an arena's entries.
 
-Logarithmic to insert, to remove and to look up, for any number of quantiles at once.  The tree is
-derived from the values: it is not part of a snapshot, and its shape has no influence on results.
+An entry stands for as many equal values as its weight says.  Logarithmic to insert, to remove and
+to look up, for any number of quantiles at once.  The tree is derived from the entries: it is not
+part of a snapshot, and its shape has no influence on results.
 
 References
 ----------
@@ -16,15 +17,35 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["Tree", "insert", "quantile", "remove"]
+__all__ = ["Tree", "empty_tree", "find", "insert", "quantile", "remove", "resized",
+           "weigh"]
 
 
 class Tree(NamedTuple):
-    """For each entry of the arena: its children and the size of the subtree below it."""
+    """For each entry: its children, its weight, and the weight of it and all that is below it.
+
+    Equal values stand in the order of `order`, which tells them apart.
+    """
 
     left: NDArray[np.int64]
     right: NDArray[np.int64]
+    weight: NDArray[np.int64]
     size: NDArray[np.int64]
+    order: NDArray[np.int64]
+
+
+def empty_tree(entries: int) -> Tree:
+    """Room for so many entries, each with weight 1, and with its number as its order."""
+    return Tree(np.zeros(entries, np.int64), np.zeros(entries, np.int64),
+                np.ones(entries, np.int64), np.zeros(entries, np.int64), np.arange(entries))
+
+
+def resized(tree: Tree, entries: int) -> Tree:
+    """The tree with room for more entries, or with less room at the end."""
+    other, both = empty_tree(entries), min(entries, len(tree.left))
+    for old, new in zip(tree, other, strict=True):
+        new[:both] = old[:both]
+    return other
 
 
 @njit(cache=True)
@@ -37,8 +58,8 @@ def _rank(slot: int) -> np.uint64:
 
 
 @njit(cache=True)
-def _before(value: NDArray[Any], a: int, b: int) -> bool:
-    return value[a] < value[b] or (value[a] == value[b] and a < b)
+def _before(tree: Tree, value: NDArray[Any], a: int, b: int) -> bool:
+    return value[a] < value[b] or (value[a] == value[b] and tree.order[a] < tree.order[b])
 
 
 @njit(cache=True)
@@ -48,7 +69,8 @@ def _size(tree: Tree, node: int) -> int:
 
 @njit(cache=True)
 def _update(tree: Tree, node: int) -> None:
-    tree.size[node] = 1 + _size(tree, tree.left[node]) + _size(tree, tree.right[node])
+    below = _size(tree, tree.left[node]) + _size(tree, tree.right[node])
+    tree.size[node] = tree.weight[node] + below
 
 
 @njit(cache=True)
@@ -60,7 +82,7 @@ def _split(tree: Tree, value: NDArray[Any], node: int, slot: int) -> None:
     while node >= 0:
         path[depth] = node
         depth += 1
-        if _before(value, node, slot):
+        if _before(tree, value, node, slot):
             if low == slot:
                 tree.left[slot] = node
             else:
@@ -92,8 +114,8 @@ def insert(tree: Tree, value: NDArray[Any], root: int, slot: int) -> int:
     parent, node = -1, root
     went_left = False
     while node >= 0 and _rank(node) >= rank:
-        tree.size[node] += 1
-        parent, went_left = node, _before(value, slot, node)
+        tree.size[node] += tree.weight[slot]
+        parent, went_left = node, _before(tree, value, slot, node)
         node = tree.left[node] if went_left else tree.right[node]
     _split(tree, value, node, slot)
     if parent < 0:
@@ -106,13 +128,38 @@ def insert(tree: Tree, value: NDArray[Any], root: int, slot: int) -> int:
 
 
 @njit(cache=True)
+def find(tree: Tree, value: NDArray[Any], root: int, wanted: Any, order: int) -> int:
+    """The entry with this value and order; −1 if there is none."""
+    node = root
+    while node >= 0:
+        if value[node] == wanted and tree.order[node] == order:
+            return node
+        if value[node] < wanted or (value[node] == wanted and tree.order[node] < order):
+            node = tree.right[node]
+        else:
+            node = tree.left[node]
+    return -1
+
+
+@njit(cache=True)
+def weigh(tree: Tree, value: NDArray[Any], root: int, slot: int) -> None:
+    """Add 1 to the weight of an entry in the tree."""
+    node = root
+    while node != slot:
+        tree.size[node] += 1
+        node = tree.left[node] if _before(tree, value, slot, node) else tree.right[node]
+    tree.size[slot] += 1
+    tree.weight[slot] += 1
+
+
+@njit(cache=True)
 def remove(tree: Tree, value: NDArray[Any], root: int, slot: int) -> int:
     """Take an entry out of the tree; returns the root."""
     parent, node = -1, root
     went_left = False
     while node != slot:
-        tree.size[node] -= 1
-        parent, went_left = node, _before(value, slot, node)
+        tree.size[node] -= tree.weight[slot]
+        parent, went_left = node, _before(tree, value, slot, node)
         node = tree.left[node] if went_left else tree.right[node]
     # merge the two subtrees from the top down; sizes grow by what is merged in from the other side
     a, b = tree.left[slot], tree.right[slot]
@@ -156,10 +203,10 @@ def _at(tree: Tree, root: int, k: int) -> int:
         below = _size(tree, tree.left[node])
         if k < below:
             node = tree.left[node]
-        elif k == below:
+        elif k < below + tree.weight[node]:
             return node
         else:
-            k -= below + 1
+            k -= below + tree.weight[node]
             node = tree.right[node]
 
 
@@ -168,7 +215,7 @@ def quantile(tree: Tree, value: NDArray[Any], root: int, q: float) -> float:
     """The q-quantile of a tree that is not empty, between neighbours by linear interpolation."""
     place = q * (tree.size[root] - 1)
     k = int(np.floor(place))
-    low = float(value[_at(tree, root, k)])
+    low = float(value[_at(tree, root, k)]) + 0.0  # −0 and 0 are equal: the order says nothing
     if place == k:
         return low
     high = float(value[_at(tree, root, k + 1)])

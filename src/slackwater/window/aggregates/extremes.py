@@ -21,11 +21,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 from slackwater.core.kernel import Store
-from slackwater.core.state import Table
 from slackwater.window.aggregate import Aggregate
-from slackwater.window.lane import numbers, read_only, typed
+from slackwater.window.aggregates.arena import PAGE_BITS, Paged
+from slackwater.window.aggregates.values import as_numbers, number_type, read_only, typed
 from slackwater.window.schedule import Probes
-from slackwater.window.stacks import PAGE_BITS
 
 __all__ = ["Extremes"]
 
@@ -46,19 +45,19 @@ class Extremes:
     def __init__(self, name: str, kind: pa.DataType, aggregates: Sequence[Aggregate]) -> None:
         self.name, self._kind = name, kind
         self._asked = [a.function for a in aggregates]
-        self._dtype = np.float64 if pa.types.is_floating(kind) else np.int64
+        self._dtype = number_type(kind)
         self._queues = {f: _Queue(f"{name}/{f}", self._dtype) for f in sorted(set(self._asked))}
 
     @staticmethod
-    def suits(aggregates: Sequence[Aggregate], group: tuple[str, ...]) -> bool:
+    def suits(aggregates: Sequence[Aggregate]) -> bool:
         """Whether these aggregates of one column can be had from it."""
-        return not group and all(a.function in ("min", "max") for a in aggregates)
+        return all(a.function in ("min", "max") for a in aggregates)
 
     def run(self, group: NDArray[np.int64], groups: int, time: NDArray[np.int64],
             column: pa.Array | None, skip: NDArray[np.bool_], probes: Probes) -> list[pa.Array]:
-        """Take in rows (but not those to skip) and answer probes: one array an aggregate."""
+        """Take in rows (but not those to skip) and answer probes: one column per aggregate."""
         assert column is not None
-        value, missing = numbers(column)
+        value, missing = as_numbers(column)
         skip = skip | missing if missing is not None else skip
         found: dict[str, pa.Array] = {}
         for function, queue in self._queues.items():
@@ -86,10 +85,9 @@ class _Queue:
     """A ring of times and values; `ends` is where its first stands, and how many there are."""
 
     def __init__(self, name: str, dtype: Any) -> None:
-        self._ring = Table(name, {"time": np.int64(0), "value": dtype(0)})
-        self._ring.grow(1 << PAGE_BITS)  # always a power of two: places are found by a mask
-        self._ends = np.zeros(2, np.int64)
-        self._dirty = np.zeros(1, bool)
+        self._ring = Paged(name, {"time": np.int64(0), "value": dtype(0)})
+        self._ring.resize(1 << PAGE_BITS)  # always a power of two: places are found by a mask
+        self._ends: NDArray[np.int64] = np.zeros(2, np.int64)
 
     @property
     def size(self) -> int:
@@ -102,31 +100,32 @@ class _Queue:
         row = probe = 0
         while True:
             row, probe = _run(row, probe, time, value, skip, probes.at, probes.low,
-                              self._ring["time"], self._ring["value"], self._ends, self._dirty,
+                              self._ring["time"], self._ring["value"], self._ends, self._ring.dirty,
                               greatest, out, empty)
             if row == len(time) and probe == len(probes.at):
                 return out, empty
-            self._grow()
+            self._resize(2 * self._ring.rows)
 
-    def _grow(self) -> None:
-        old = self._ring.rows
-        order = (self._ends[0] + np.arange(old)) & (old - 1)
+    def _resize(self, rows: int) -> None:
+        """Have so many places, with what is kept at the beginning."""
+        order = (self._ends[0] + np.arange(self._ends[1])) & (self._ring.rows - 1)
         columns = {c: self._ring[c][order] for c in ("time", "value")}
-        self._ring.grow(2 * old)
+        self._ring.resize(rows)
         for c, data in columns.items():
-            self._ring[c][:old] = data
+            self._ring[c][:len(order)] = data
         self._ends[0] = 0
-        self._dirty = np.ones(2 * old >> PAGE_BITS, bool)
+        self._ring.dirty[:] = True
 
-    def save(self, store: Store) -> list[int]:
-        self._ring.touch(np.flatnonzero(self._dirty) << PAGE_BITS)
-        self._dirty[:] = False
-        return [self._ring.save(store), *self._ends.tolist()]
+    def save(self, store: Store) -> dict[str, Any]:
+        if self._ring.rows > 1 << PAGE_BITS and 8 * self._ends[1] < self._ring.rows:
+            self._resize(max(1 << PAGE_BITS, 1 << int(2 * self._ends[1]).bit_length()))
+        used: NDArray[np.bool_] = np.zeros(self._ring.rows, bool)
+        used[(self._ends[0] + np.arange(self._ends[1])) & (self._ring.rows - 1)] = True
+        return {"ring": self._ring.save(store, used), "ends": self._ends.tolist()}
 
-    def load(self, store: Store, meta: list[int]) -> None:
-        self._ring.load(store, meta[0])
-        self._ends[:] = meta[1:]
-        self._dirty = np.zeros(self._ring.rows >> PAGE_BITS, bool)
+    def load(self, store: Store, meta: dict[str, Any]) -> None:
+        self._ring.load(store, meta["ring"])
+        self._ends[:] = meta["ends"]
 
 
 @njit(cache=True, nogil=True)

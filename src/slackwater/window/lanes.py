@@ -1,0 +1,91 @@
+"""One lane for each column that is aggregated: which kind it gets, and the answers put together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from slackwater.core.kernel import Store
+from slackwater.window.aggregate import Aggregate
+from slackwater.window.aggregates.extremes import Extremes
+from slackwater.window.aggregates.lane import Lane
+from slackwater.window.aggregates.pane_lane import PaneLane
+from slackwater.window.schedule import NOTHING, Probes, Rows
+
+__all__ = ["Lanes"]
+
+Int64 = NDArray[np.int64]
+
+
+class Lanes:
+    """The aggregates of a window, column by column.
+
+    Parameters
+    ----------
+    aggregates
+        What is asked for.
+    schema
+        The columns of the input.
+    span, slide
+        Length of a window, and from one start to the next (None: per row).
+    grouped
+        Whether there are groups.
+    """
+
+    def __init__(self, aggregates: Sequence[Aggregate], schema: pa.Schema, span: int,
+                 slide: int | None, grouped: bool) -> None:
+        self._aggregates = len(aggregates)
+        by_column: dict[str | None, list[int]] = {}
+        for i, aggregate in enumerate(aggregates):
+            by_column.setdefault(aggregate.column, []).append(i)
+        self._lanes: list[tuple[str | None, Lane | PaneLane | Extremes, list[int]]] = []
+        for column, which in by_column.items():
+            kind = None if column is None else schema.field(column).type
+            name, asked = f"window/lane{len(self._lanes)}", [aggregates[i] for i in which]
+            lane: Lane | PaneLane | Extremes
+            if slide is not None:
+                lane = PaneLane(name, kind, asked, slide, tumbling=slide == span)
+            elif not grouped and Extremes.suits(asked):
+                lane = Extremes(name, kind, asked)
+            else:
+                lane = Lane(name, kind, asked)
+            self._lanes.append((column, lane, which))
+
+    def run(self, batch: pa.RecordBatch, rows: Rows, groups: int, probes: Probes) -> list[pa.Array]:
+        """Take in rows, but not the late ones, and answer probes: one column per aggregate."""
+        found: list[pa.Array] = [None] * self._aggregates
+        for column, lane, which in self._lanes:
+            values = None if column is None else batch.column(column)
+            answers = lane.run(rows.group, groups, rows.time, values, rows.late, probes)
+            for i, answer in zip(which, answers, strict=True):
+                found[i] = answer
+        return found
+
+    def ask(self, schema: pa.Schema, groups: int, probes: Probes) -> list[pa.Array]:
+        """Answer probes without a row."""
+        none: Int64 = np.zeros(0, np.int64)
+        return self.run(pa.RecordBatch.from_pylist([], schema), Rows(none, none, np.zeros(0, bool)),
+                        groups, probes)
+
+    def forget(self, schema: pa.Schema, groups: int, whose: Int64) -> None:
+        """Drop all values of these groups."""
+        everything = np.full(len(whose), NOTHING)
+        self.ask(schema, groups, Probes(np.zeros_like(whose), whose, everything, everything))
+
+    @property
+    def size(self) -> int:
+        """How many values, panes or values of panes are kept for a column, at most."""
+        return max((lane.size for _, lane, _ in self._lanes), default=0)
+
+    def save(self, store: Store) -> list[Any]:
+        """Write what changed; the result is what `load` needs."""
+        return [lane.save(store) for _, lane, _ in self._lanes]
+
+    def load(self, store: Store, meta: list[Any]) -> None:
+        """Read what `save` wrote."""
+        for (_, lane, _), saved in zip(self._lanes, meta, strict=True):
+            lane.load(store, saved)
