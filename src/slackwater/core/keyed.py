@@ -319,9 +319,10 @@ class KeyedLogic(StageLogic):
 
 def merged(steps: list[Step]) -> Step:
     """Several steps as one."""
+    columns = next((s.ready[:1] for s in reversed(steps) if s.ready), [])
     steps = [s for s in steps if _says_something(s)] or steps[-1:]
     if len(steps) == 1:
-        return steps[0]
+        return steps[0] if steps[0].ready else replace(steps[0], ready=columns)
     stamps = [s.stamp for s in steps if s.stamp is not None]
 
     def stamp() -> tuple[Any, Int64]:
@@ -332,7 +333,7 @@ def merged(steps: list[Step]) -> Step:
 
     late = [s for s in steps if s.late is not None and s.late.num_rows]
     times = [s.time for s in steps if s.time is not None]
-    return Step([rows for s in steps for rows in s.ready],
+    return Step([rows for s in steps for rows in s.ready] or columns,
                 np.concatenate(times) if times else None, stamp if stamps else None,
                 joined([s.late for s in late]) if late else steps[0].late,  # type: ignore[misc]
                 pa.concat_arrays([s.why_late for s in late]) if late else steps[0].why_late,

@@ -202,13 +202,17 @@ class StageLogic(ABC):
 
     def snapshot(self) -> bytes:
         """Write the state (see `Logic.snapshot`)."""
-        meta = {"identity": self.identity(), "schema": encode_schema(self.schema),
-                "count": self.count, "state": self.save()}
-        index = Record(self.name, self.version, meta).encode()
+        index = self.index()
         if not self._owns:
             return index
         assert isinstance(self.store, MemoryStore)
         return bundle(index, self.store)
+
+    def index(self) -> bytes:
+        """Write what has changed to the store; the index into it."""
+        meta = {"identity": self.identity(), "schema": encode_schema(self.schema),
+                "count": self.count, "state": self.save()}
+        return Record(self.name, self.version, meta).encode()
 
     def begin(self, *, owns: bool) -> None:
         """Start with nothing held."""
@@ -228,7 +232,7 @@ class StageLogic(ABC):
 
     def step(self, batch: pa.RecordBatch) -> tuple[Step, list[pa.RecordBatch]]:
         """Take events; what is released, and what is quarantined."""
-        self._see(batch.schema)
+        self.see(batch.schema)
         usable = usable_rows(batch, self.roles, max_future_skew=self._ahead,
                              max_delay=self._behind)
         good, refused = self._split(batch, usable)
@@ -249,7 +253,8 @@ class StageLogic(ABC):
 
     # -- inside ---------------------------------------------------------------------------------
 
-    def _see(self, schema: pa.Schema) -> None:
+    def see(self, schema: pa.Schema) -> None:
+        """Know the input's columns, which may change only while nothing is held."""
         if self.schema is None:
             self.bind(schema)
         elif schema == self.schema:

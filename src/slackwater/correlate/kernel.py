@@ -8,8 +8,8 @@ from slackwater.core.durations import Duration, micros
 from slackwater.core.errors import ConfigError
 from slackwater.core.events import Roles
 from slackwater.core.kernel import Store
-from slackwater.core.stage import Stage
 from slackwater.core.names import column_names
+from slackwater.core.stage import Stage
 from slackwater.correlate.distribution import UNIFORMLY, Distribution, as_pair
 from slackwater.correlate.logic import CorrelateLogic
 from slackwater.correlate.match import check_algorithm

@@ -163,14 +163,6 @@ class SelectLogic:
         """End of input: let everything go."""
         return self._selected(self._chain.finish())
 
-    def elapse(self, passed: int) -> None:
-        """Count real time (see `Logic.elapse`)."""
-        self._chain.elapse(passed)
-
-    def idle(self, quiet: int) -> Out:
-        """Let time pass for silent keys (see `Logic.idle`)."""
-        return self._selected(self._chain.idle(quiet))
-
     def snapshot(self) -> bytes:
         """Write the state (see `Logic.snapshot`)."""
         return self._chain.snapshot()

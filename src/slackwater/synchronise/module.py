@@ -136,14 +136,6 @@ class SyncModule:
         """Let time pass."""
         return self._enqueue(self.logic.tick(now))
 
-    def elapse(self, passed: int) -> None:
-        """Count real time (see `Logic.elapse`)."""
-        self.logic.elapse(passed)
-
-    def idle(self, quiet: int) -> Out:
-        """Let time pass for silent keys (see `Logic.idle`)."""
-        return self._enqueue(self.logic.idle(quiet))
-
     def finish(self) -> Out:
         """End of input: everything goes to the consumer."""
         return self._enqueue(self.logic.finish(), leave=0)

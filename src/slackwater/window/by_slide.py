@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from slackwater.core.state.keys import Keys
 from slackwater.window.lanes import Lanes
-from slackwater.window.names import Names
 from slackwater.window.schedule import Groups, Probes, Rows, by_slide, by_slide_until
 
 __all__ = ["BySlide"]
@@ -33,7 +33,7 @@ class BySlide:
         The columns of the results.
     """
 
-    def __init__(self, span: int, slide: int, lanes: Lanes, names: Names,
+    def __init__(self, span: int, slide: int, lanes: Lanes, names: Keys,
                  result_schema: pa.Schema) -> None:
         self._span, self._slide, self._lanes, self._names = span, slide, lanes, names
         self._result_schema = result_schema
@@ -58,8 +58,16 @@ class BySlide:
     def load(self, meta: None) -> None:
         """Nothing to read."""
 
+    def _key_values(self, groups: Int64) -> list[pa.Array]:
+        if not self._names.columns:
+            return []
+        distinct, where = np.unique(groups, return_inverse=True)
+        columns = (column.take(pa.array(where)) for column in self._names.values(distinct))
+        return [column.cast(self._result_schema.field(at + 2).type)
+                for at, column in enumerate(columns)]
+
     def _results(self, probes: Probes, answers: list[pa.Array]) -> list[pa.RecordBatch]:
         ends = pa.array(probes.end).cast(_STAMP)
         starts = pa.array(probes.end - self._span).cast(_STAMP)
         return [pa.RecordBatch.from_arrays(
-            [starts, ends, *self._names.of(probes.group), *answers], schema=self._result_schema)]
+            [starts, ends, *self._key_values(probes.group), *answers], schema=self._result_schema)]

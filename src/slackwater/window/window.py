@@ -11,7 +11,7 @@ from slackwater.core.durations import Duration, format_duration, micros
 from slackwater.core.errors import ConfigError
 from slackwater.core.events import Roles
 from slackwater.core.kernel import Store
-from slackwater.core.state import unbundle
+from slackwater.core.stage import Stage
 from slackwater.window.aggregate import Aggregate
 from slackwater.window.logic import WindowLogic
 from slackwater.window.schedule import EARLIEST, LATEST
@@ -22,7 +22,7 @@ _STAMP = pa.timestamp("us", "UTC")
 
 
 @dataclass(frozen=True)
-class Window:
+class Window(Stage):
     """Aggregates over time windows, per group, of rows that come in time order.
 
     Without `slide` every row gets one result, over the rows of its group with time in
@@ -100,18 +100,9 @@ class Window:
         return pa.schema([pa.field("window_start", _STAMP), pa.field("window_end", _STAMP),
                           *(schema.field(name) for name in self.group), *found])
 
-    def start(self, store: Store | None = None) -> WindowLogic:
-        """Begin with empty windows."""
+    def logic(self, store: Store) -> WindowLogic:
+        """A logic with empty windows."""
         return WindowLogic(self, store)
-
-    def restore(self, snapshot: bytes, store: Store | None = None) -> WindowLogic:
-        """Resume where `snapshot` was taken."""
-        own = None
-        if store is None:
-            snapshot, own = unbundle(snapshot)
-        logic = WindowLogic(self, store, own)
-        logic.load(snapshot)
-        return logic
 
 
 def _check_slide(span: int, slide: int) -> None:

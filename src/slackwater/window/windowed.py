@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from slackwater.core.errors import ConfigError
-from slackwater.core.kernel import MemoryStore, Out, Store
-from slackwater.core.state import Record, bundle, unbundle
-from slackwater.core.state.buffer import batch_of
-from slackwater.reorder import Reorder
-from slackwater.window.logic import Step
+from slackwater.core.kernel import Store
+from slackwater.core.keyed import merged
+from slackwater.core.stage import Arrivals, Stage, StageLogic, Step, empty_rows, joined
+from slackwater.reorder.reorder import Reorder, ReorderLogic
+from slackwater.window.logic import WindowLogic
 from slackwater.window.window import Window
 
 __all__ = ["Windowed"]
@@ -22,7 +23,7 @@ _PIECE = 1 << 18  # rows that go through both stages at once: what they make sta
 
 
 @dataclass(frozen=True)
-class Windowed:
+class Windowed(Stage):
     """Windows over a disordered stream.
 
     `ready` holds the results; `late` and `quarantined` hold input rows, with all their columns.
@@ -62,119 +63,101 @@ class Windowed:
                 step="window", expected=f"key columns among {', '.join(self.window.group) or '()'}",
                 hint="add it to GROUP BY, or take it out of the key")
 
-    def start(self, store: Store | None = None) -> WindowedLogic:
-        """Begin with nothing held."""
-        own = MemoryStore() if store is None else None
-        inner: Store = store if store is not None else own  # type: ignore[assignment]
-        return WindowedLogic(self, inner, own, None)
-
-    def restore(self, snapshot: bytes, store: Store | None = None) -> WindowedLogic:
-        """Resume where `snapshot` was taken."""
-        own = None
-        if store is None:
-            snapshot, own = unbundle(snapshot)
-        inner: Store = store if store is not None else own  # type: ignore[assignment]
-        return WindowedLogic(self, inner, own, snapshot)
+    def logic(self, store: Store) -> WindowedLogic:
+        """A logic with nothing held."""
+        return WindowedLogic(self, store)
 
 
-class WindowedLogic:
-    """A running `Windowed`."""
+class WindowedLogic(StageLogic):
+    """A running `Windowed`: each step of the first stage is a step of the second."""
 
-    def __init__(self, config: Windowed, store: Store, own: MemoryStore | None,
-                 index: bytes | None) -> None:
-        self._config, self._own = config, own
+    def __init__(self, config: Windowed, store: Store) -> None:
+        super().__init__("windowed", config.reorder.roles, store)
+        window = config.window
+        slides = (0, 0) if window.slide is None else (window.range, window.slide)
+        self._first = ReorderLogic(config.reorder, store, windows=slides)  # type: ignore[arg-type]
+        self._second = WindowLogic(window, store)
         self._count = {"rows": 0, "late": 0, "quarantined": 0, "filtered": 0}
-        if index is None:
-            self._reorder = config.reorder.start(store)
-            self._window = config.window.start(store)
-            self._reorder.bare = True
-            return
-        record = Record.decode(index, kind="windowed", version=1)
-        self._count = dict(record.meta)
-        self._reorder = config.reorder.restore(record.arrays["reorder"].tobytes(), store)
-        self._window = config.window.restore(record.arrays["window"].tobytes(), store)
-        self._reorder.bare = True
 
-    def push(self, batch: pa.RecordBatch) -> Out:
-        """Take events, in arrival order."""
-        ready, late, quarantined = [], [], []
-        notes: dict[str, Any] = {}
+    def step(self, batch: pa.RecordBatch) -> tuple[Step, list[pa.RecordBatch]]:
+        """Take events, in pieces whose rows stay in the cache while both stages see them."""
+        steps, refused = [], []
         size = _PIECE if batch.num_rows > 2 * _PIECE else max(batch.num_rows, 1)
         for at in range(0, max(batch.num_rows, 1), size):
-            piece = batch.slice(at, size)
-            self._count["rows"] += piece.num_rows
-            pieces, out = self._pass_on(self._reorder.push(piece))
-            ready += pieces
-            late.append(out.late)
-            quarantined.append(out.quarantined)
-            notes = dict(out.notes)
-        return Out(_all(ready), _all(late), _all(quarantined), notes)
+            step, bad = self._first.step(batch.slice(at, size))
+            steps.append(self._pass_on(step))
+            refused += bad
+        self.schema = batch.schema
+        self._count["rows"] += batch.num_rows
+        self._count["quarantined"] += sum(rows.num_rows for rows in refused)
+        return merged(steps), refused
 
     def leave_out(self, rows: int) -> None:
         """Note that rows were filtered out before they came here."""
         self._count["filtered"] += rows
 
-    def tick(self, now: int) -> Out:
-        """Let time pass without an event."""
-        return self._advance(self._reorder.tick(now))
+    def take(self, new: Arrivals) -> Step:
+        """Take rows that are known to be usable."""
+        return self._pass_on(self._first.take(new))
 
-    def elapse(self, passed: int) -> None:
-        """Count real time (see `Logic.elapse`)."""
-        self._reorder.elapse(passed)
+    def pass_time(self, now: int) -> Step:
+        """Let time pass; the windows of a group close as far as its key has come."""
+        step = self._first.pass_time(now)
+        results = self._pass_on(step)
+        if self._second.schema is None or step.reached is None:
+            return results
+        return merged([results, self._second.advance(step.reached(self._second.groups()))])
 
-    def idle(self, quiet: int) -> Out:
-        """Let time pass for silent keys (see `Logic.idle`)."""
-        return self._advance(self._reorder.idle(quiet))
+    def end(self) -> Step:
+        """Release everything, close every window."""
+        return merged([self._pass_on(self._first.end()), self._second.end()])
 
-    def finish(self) -> Out:
-        """End of input: let everything go."""
-        pieces, out = self._pass_on(self._reorder.finish())
-        return self._joined(pieces, out, self._window.finish())
-
-    def snapshot(self) -> bytes:
-        """Write the state (see `Logic.snapshot`)."""
-        arrays = {"reorder": np.frombuffer(self._reorder.snapshot(), np.uint8),
-                  "window": np.frombuffer(self._window.snapshot(), np.uint8)}
-        index = Record("windowed", 1, self._count, arrays).encode()
-        return index if self._own is None else bundle(index, self._own)
-
-    def _advance(self, let_go: Out) -> Out:
-        pieces, out = self._pass_on(let_go)
-        if self._window.empty:
-            return out
-        return self._joined(pieces, out,
-                            self._window.advance(self._reorder.reached(self._window.groups)))
-
-    def _pass_on(self, ordered: Out) -> tuple[list[pa.RecordBatch], Out]:
-        """What the window makes of ordered rows, in pieces; `ready` of the `Out` is the first."""
-        if ordered.ready.num_columns == 0:  # no input so far
-            out = self._window.idle(0)
-            step = Step([out.ready], out.late, out.quarantined, dict(out.notes))
+    def _pass_on(self, step: Step) -> Step:
+        """What the window makes of ordered rows."""
+        rows = joined(step.ready)
+        late = [] if step.late is None or not step.late.num_rows else [
+            replace(step, ready=[], stamp=None, time=None, reached=None)]
+        if rows.num_columns == 0:  # no input so far
+            result = Step([pa.record_batch({})])
         else:
-            step = self._window.push_usable(ordered.ready, self._reorder.times)
-        late = _all([ordered.late, step.late])
-        quarantined = _all([ordered.quarantined, step.quarantined])
-        self._count["late"] += late.num_rows
-        self._count["quarantined"] += quarantined.num_rows
-        return step.ready, Out(step.ready[0], late, quarantined,
-                               self._notes(ordered.notes, step.notes))
+            assert step.time is not None
+            self._second.see(rows.schema)
+            result = self._second.take(self._second.numbered(step.time, step.time, rows))
+        whole = merged([*late, result]) if late else replace(result, refused=[
+            *step.refused, *result.refused])
+        self._count["late"] += 0 if whole.late is None else whole.late.num_rows
+        self._count["quarantined"] += sum(r.num_rows for r in whole.refused)
+        return whole
 
-    def _joined(self, pieces: list[pa.RecordBatch], one: Out, two: Out) -> Out:
-        return Out(_all([*pieces, two.ready]), one.late, one.quarantined,
-                   {**one.notes, "held": one.notes["held"] - one.notes["open"] + two.notes["open"],
-                    "open": two.notes["open"], "retained": two.notes["retained"]})
+    def blank(self) -> pa.RecordBatch:
+        """No rows, of the input's columns."""
+        return empty_rows(self._first.schema)
 
-    def _notes(self, ordered: Any, window: Any) -> dict[str, Any]:
+    def identity(self) -> dict[str, Any]:
+        """What the two stages may not change."""
+        return {**self._first.identity(), **self._second.identity()}
+
+    def save(self) -> dict[str, Any]:
+        """Write what has changed in both."""
+        return {"count": self._count, "first": self._first.index().hex(),
+                "second": self._second.index().hex()}
+
+    def load(self, meta: Mapping[str, Any]) -> None:
+        """Read what `save` wrote."""
+        self._count = dict(meta["count"])
+        self._first.resume(bytes.fromhex(meta["first"]), owns=False)
+        self._second.resume(bytes.fromhex(meta["second"]), owns=False)
+
+    def bind(self, schema: pa.Schema) -> None:
+        """The stages check the columns themselves."""
+
+    def notes(self) -> dict[str, Any]:
+        """The notes of both, and how good the results are."""
+        ordered, window = self._first.notes(), self._second.notes()
         used = self._count["rows"] - self._count["quarantined"]
         delay = ordered["buffer"]
         return {
             **ordered, **window, **self._count, "held": ordered["held"] + window["open"],
             "late_share": self._count["late"] / used if used else 0.0,
-            "bound": getattr(self._config.reorder.policy, "ratio", None),
             "delay": None if np.isnan(delay) else delay,
         }
-
-
-def _all(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-    """One batch of them all; those without rows may have no columns yet."""
-    return batch_of([b for b in batches if b.num_rows] or batches[:1])

@@ -15,10 +15,10 @@ from slackwater.core.durations import Duration
 from slackwater.core.errors import ConfigError, SnapshotError
 from slackwater.core.events import NEVER
 from slackwater.core.kernel import Store
+from slackwater.core.numbers import finite_fields
 from slackwater.core.release import Walk, advance_to, take
 from slackwater.core.state.pages import Pages
 from slackwater.reorder.belief import Belief
-from slackwater.core.numbers import finite_fields
 from slackwater.reorder.policies.drop_ratio_paper import PaperEstimator
 from slackwater.reorder.policies.max_delay import MaxDelay
 from slackwater.reorder.policy import Estimator, Float64, Int64, Policy, Seen, durations

@@ -161,8 +161,8 @@ def held_back(whole: Int64, real: Float64, now: int, warmup: int, timeout: int) 
 
 @njit(cache=True)
 def run(
-    walk: Walk, time: Int64, arrival: Int64, group: Int64, source: Int64, sequence: Int64, declared: Int64,
-    whole: Int64, real: Float64, group_whole: Int64, group_real: Float64,
+    walk: Walk, time: Int64, arrival: Int64, group: Int64, source: Int64, sequence: Int64,
+    declared: Int64, whole: Int64, real: Float64, group_whole: Int64, group_real: Float64,
     heap: Int64, place: Int64, starts: Int64, sizes: Int64, keys: Int64, built: Int64,
     loss: float, block: int, warmup: int, first_timeout: int, longest: float, join_guard: int,
     theta: Int64, buffer: Float64, why: Int64, whom: Int64, value: Int64, late_why: Int64,
