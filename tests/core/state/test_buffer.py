@@ -32,7 +32,7 @@ class Watched(MemoryStore):
 
 
 class Marks:
-    """Per slot what has left, as a stage knows it: the last row's time and number, and the birth."""
+    """What has left per slot, as a stage knows it: the last row's time and number; the birth."""
 
     def __init__(self, slots=64):
         self.time = np.full(slots, NEVER)
@@ -304,7 +304,8 @@ def test_large_rows_are_cut_into_blobs_that_are_read_one_by_one():
 def test_one_row_larger_than_a_blob():
     store, marks = MemoryStore(), Marks()
     buffer = Buffer("b", store, marks.gone)
-    buffer.add(rows([1, 1], [1, 2], [0, 1], pa.record_batch({"id": [0, 1], "x": ["y" * 10**7] * 2})))
+    batch = pa.record_batch({"id": [0, 1], "x": ["y" * 10**7] * 2})
+    buffer.add(rows([1, 1], [1, 2], [0, 1], batch))
     buffer = resumed(buffer, store, marks)
     assert listed(buffer.due(np.full(2, FOREVER))) == [(1, 1, 0), (1, 2, 1)]
 
@@ -329,3 +330,17 @@ def test_runs_stay_few_when_large_and_small_batches_alternate():
     buffer.save()
     assert len(store) <= 2 * 15
     assert len(buffer) == n
+
+
+@pytest.mark.parametrize("slots", [1, 5, 3_000, 10**6])
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_many_rows_at_once_are_sorted(slots, shuffled):
+    rng = np.random.default_rng(slots)
+    slot, time, n = rng.integers(0, slots, 2_000), rng.integers(0, 500, 2_000), np.arange(2_000)
+    if shuffled:
+        n = rng.permutation(n)
+    buffer = Buffer("b", MemoryStore(), Marks().gone)
+    buffer.add(rows(slot, time, n))
+    expected = sorted(zip(slot.tolist(), time.tolist(), n.tolist(), strict=True))
+    assert listed(buffer.between(NEVER, FOREVER)) == expected
+    assert listed(buffer.between(100, 200)) == [r for r in expected if 100 <= r[1] <= 200]

@@ -281,11 +281,11 @@ class Buffer:
         payload = rows.payload
         if not schema.equals(self._schema, check_metadata=True):
             payload = pa.RecordBatch.from_arrays(payload.columns, schema=self._schema)
-        columns = [_plain(column) for column in (rows.key, rows.time, rows.n)]
-        order = order_rows(*columns)
+        slot, time, n = _plain(rows.key), _plain(rows.time), _plain(rows.n)
+        order = order_rows(slot, time, n)
         if order is not None:
-            columns = [column[order] for column in columns]
-        self._runs.append(Run([Block.of(Sorted(*columns, payload, order))]))
+            slot, time, n = slot[order], time[order], n[order]
+        self._runs.append(Run([Block.of(Sorted(slot, time, n, payload, order))]))
         self._merge_like()
 
     def upto(self, slots: Int64, limits: Int64) -> Held:

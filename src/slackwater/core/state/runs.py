@@ -208,11 +208,13 @@ def handed_out(found: list[tuple[Block, Ranges]], schema: pa.Schema) -> Held:
         assert block.rows is not None
         if len(entry):
             parts.append(Part(block, block.rows, entry, low, high))
-    if len(parts) == 1 and len(parts[0].entry) == 1:  # a piece of memory as it stands
-        rows, begin, end = parts[0].rows, int(parts[0].low[0]), int(parts[0].high[0])
-        return Held(np.full(end - begin, rows.slots[parts[0].entry[0]]), rows.time[begin:end],
+    if len(parts) == 1 and (parts[0].low[1:] == parts[0].high[:-1]).all():
+        # a piece of memory as it stands
+        rows, begin, end = parts[0].rows, int(parts[0].low[0]), int(parts[0].high[-1])
+        sizes = parts[0].high - parts[0].low
+        return Held(np.repeat(rows.slots[parts[0].entry], sizes), rows.time[begin:end],
                     rows.n[begin:end], schema, parts, np.arange(begin, end),
-                    np.zeros(end - begin, np.int64))
+                    np.repeat(np.arange(len(sizes)), sizes))
     counts = [int((part.high - part.low).sum()) for part in parts]
     bounds = np.cumsum([0, *counts])
     columns = [np.empty(bounds[-1], np.int64) for _ in range(5)]

@@ -16,17 +16,36 @@ __all__ = ["are_sorted", "count_left", "cursors", "directory", "expand", "first_
 Int64 = NDArray[np.int64]
 Ranges = tuple[Int64, Int64, Int64]
 _SMALLEST = np.iinfo(np.int64).min
+_FEW = 512  # rows for which one call of numpy is best
 
 
 def order_rows(slot: Int64, time: Int64, n: Int64) -> Int64 | None:
     """Indices that sort rows by (slot, time, n); None if they stand so."""
     if are_sorted(slot, time, n):
         return None
-    if len(slot) > 1 and slot[0] == slot[-1] and (slot == slot[0]).all():
-        # arrival numbers mostly rise, and then one stable sort is enough
-        return (np.argsort(time, kind="stable") if (np.diff(n) > 0).all()
-                else np.lexsort((n, time)))
-    return np.lexsort((n, time, slot))
+    if len(slot) < _FEW:
+        return np.lexsort((n, time, slot))
+    # arrival numbers mostly rise, and then one stable sort is enough
+    order = (np.argsort(time, kind="stable") if (np.diff(n) > 0).all()
+             else np.lexsort((n, time)))
+    if int(slot.max()) < 4 * len(slot):
+        return _group(order, slot, int(slot.max()) + 1)
+    return order[np.argsort(slot[order], kind="stable")]
+
+
+@njit(cache=True, nogil=True)
+def _group(order: Int64, slot: Int64, slots: int) -> Int64:
+    """Stable counting sort of `order` by slot."""
+    at = np.zeros(slots + 1, np.int64)
+    for s in slot:
+        at[s + 1] += 1
+    for s in range(slots):
+        at[s + 1] += at[s]
+    out = np.empty_like(order)
+    for i in order:
+        out[at[slot[i]]] = i
+        at[slot[i]] += 1
+    return out
 
 
 @njit(cache=True, nogil=True)
