@@ -12,16 +12,18 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from slackwater.core.state.buffer import Hold
 from slackwater.core.state.pages import Pages, Table
 from slackwater.core.state.record import Record, bundle, unbundle
 
 if TYPE_CHECKING:
+    from slackwater.core.state.buffer import Buffer, Held, Hold, Rows
     from slackwater.core.state.keys import Keys, KeyTable
 
-__all__ = ["Hold", "KeyTable", "Keys", "Pages", "Record", "Table", "bundle", "unbundle"]
+__all__ = ["Buffer", "Held", "Hold", "KeyTable", "Keys", "Pages", "Record", "Rows", "Table",
+           "bundle", "unbundle"]
 
-_COMPILED = {"KeyTable": "keys", "Keys": "keys"}
+_COMPILED = {"Buffer": "buffer", "Held": "buffer", "Hold": "buffer", "Rows": "buffer",
+             "KeyTable": "keys", "Keys": "keys"}
 
 
 def __getattr__(name: str) -> Any:
