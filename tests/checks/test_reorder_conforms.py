@@ -7,10 +7,11 @@ import pytest
 from slackwater import Reorder, Roles
 from slackwater.checks import sample_events, yield_checks
 from slackwater.reorder import POLICIES
+from tests.checks import not_yet
 
 ROLES = Roles("time", "arrival", "source", "sequence", key=("key",))
 CASES = [
-    pytest.param(check, id=f"{policy}: {name}")
+    not_yet.param(policy, name, check)
     for policy in POLICIES
     for name, check in yield_checks(Reorder(policy, ROLES), sample_events())
 ]

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from slackwater.core.events import Roles
 from slackwater.pattern import EMIT
 from slackwater.query.event_query import event_query
+from tests import transcripts
 from tests.pattern import harness
 
-FOLDER = Path(__file__).parents[1] / "transcripts" / "pattern"
 START = 1_700_000_000
 
 
 def load() -> list[Any]:
-    return [pytest.param(case, id=f"{path.stem}: {case['name']}")
-            for path in sorted(FOLDER.glob("*.yaml")) for case in yaml.safe_load(path.read_text())]
+    return transcripts.load("pattern")
 
 
 def events_of(case: dict[str, Any]) -> dict[str, dict[str, Any]]:
