@@ -15,7 +15,7 @@ from slackwater.core.kernel import MemoryStore
 from slackwater.correlate import Correlate
 from slackwater.pattern import Match
 from slackwater.query.event_query import event_pattern
-from tests.checks import not_yet
+from tests.checks import as_param
 
 PATTERN = "EVENT SEQ(A a, !(B b), C c) WHERE [key] AND c.value > a.value WITHIN 300 milliseconds"
 EVENTS = Roles("time", "arrival", sequence="row", type="type", key=("key",))
@@ -67,10 +67,10 @@ def intervals() -> pa.RecordBatch:
 CORRELATE = OneStream(Correlate(
     within="100ms", confidence=0.6, by="key", max_delay="500ms", longest="50ms",
     roles=Roles("time", "arrival", time_min="time_min", time_max="time_max")))
-CASES = [not_yet.param(name, promise, check)
+CASES = [as_param.param(name, promise, check)
          for name, kernel in MATCH.items()
          for promise, check in yield_checks(kernel, sample_events(), key=None, row=None)]
-CASES += [not_yet.param("Correlate", promise, check)
+CASES += [as_param.param("Correlate", promise, check)
           for promise, check in yield_checks(CORRELATE, intervals(), key=None, row=None)
           # a batch is evaluated as a block, so the order of pairs follows the cuts: see below
           if promise not in ("cuts do not matter", "restarts do not matter",

@@ -33,7 +33,6 @@ def test_a_text_is_one_column(tmp_path):
     assert query.chain.reorder.scope == ("room",)
 
 
-@pytest.mark.xfail(reason="Reorder still takes the scope's letters for columns", strict=True)
 def test_a_text_is_one_column_for_reorder():
     assert Reorder("kslack", Roles(key="room"), scope="room").scope == ("room",)
 
@@ -130,7 +129,6 @@ def test_a_number_and_a_text_are_no_key_of_a_join():
         correlate_tables(TEXT, INT, within="1s", by=[("id", "id")], roles=POINTS)
 
 
-@pytest.mark.xfail(reason="the running kernel does not compare the sides' types yet", strict=True)
 def test_nor_in_a_stream():
     logic = Correlate(within="1s", by="id", roles=POINTS).start()
     logic.push(INT.to_batches()[0], "left")

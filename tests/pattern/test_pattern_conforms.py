@@ -8,7 +8,7 @@ from slackwater.checks import sample_events, yield_checks
 from slackwater.core.events import Roles
 from slackwater.pattern import EMIT, SELECT
 from slackwater.query.event_query import event_query
-from tests.checks import not_yet
+from tests.checks import as_param
 
 ROLES = Roles("time", "arrival", type="type", key=("key",))
 QUERIES = {
@@ -17,7 +17,7 @@ QUERIES = {
     "kleene": "EVENT SEQ(A a, B+ b[]) WHERE b[i].value > b[i-1].value WITHIN 300 ms RETURN a.key",
 }
 CASES = [
-    not_yet.param(f"{query}, {emit}, {select}", name, check)
+    as_param.param(f"{query}, {emit}, {select}", name, check)
     for query, text in QUERIES.items() for emit in EMIT for select in SELECT
     if query == "negation" or (query == "plain") == (select == "skip_till_any")
     for name, check in yield_checks(

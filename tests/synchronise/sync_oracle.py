@@ -33,11 +33,12 @@ class Oracle:
             self.book[name] = Source("live")
 
     def push(self, n, time, source, arrival):
+        out = self.settle(max(self.clock, arrival))  # time has passed before the row is there
         self.clock = max(self.clock, arrival)
         s = self.book.setdefault(source, Source("new" if self.sources is None else "guest"))
         if time < self.mark:
             self.late.append(n)
-            return self.settle()
+            return out
         if time > self.mark and s.state == "new":
             s.state, s.frontier = "live", self.top()
         if time > self.mark and s.state == "disabled":
@@ -46,7 +47,7 @@ class Oracle:
             s.frontier = max(s.frontier, time)
         self.taken.append(time)
         self.held.append((time, n, self.clock, source))
-        return self.settle()
+        return out + [(e[1], False) for e in self.leave()]
 
     def tick(self, now):
         return self.settle(max(self.clock, now))

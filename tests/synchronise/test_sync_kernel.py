@@ -16,7 +16,7 @@ from slackwater.core.events import Roles
 from slackwater.core.kernel import Kernel, Logic, MemoryStore
 from slackwater.evaluate.sync_paper import EXPERIMENTS, Streams
 from slackwater.synchronise import FrontierSync, MergedTreeSync, RedBlackSync, SyncModule, TreeSync
-from tests.checks import not_yet
+from tests.checks import as_param
 from tests.synchronise.test_sync_rule import BASE, METHODS, ROLES, batch_of, replay, scripts
 
 KEYED = Roles("time", "arrival", source="source", key=("room",), unit="us")
@@ -176,20 +176,6 @@ def test_an_event_may_wait_exactly_max_delay(method):
     assert out.ready["_reason"].to_pylist() == ["waited longer than 10us"]
     assert [h["failures"] for h in out.notes["sources"]] == [0, 1]
     assert logic.tick(BASE + 16).ready["n"].to_pylist() == [1]
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_a_silent_key_times_out_by_its_own_clock(method):
-    logic = method(ROLES, sources=("a", "b"), max_delay=10).start()
-    logic.push(batch_of([(0, 5, "a", 5)]))
-    logic.elapse(8)
-    assert logic.idle(5).ready.num_rows == 0
-    logic = logic.config.restore(logic.snapshot())
-    logic.elapse(3)
-    assert logic.idle(12).ready.num_rows == 0
-    out = logic.idle(5)
-    assert out.ready["n"].to_pylist() == [0]
-    assert out.ready["_released"].cast(pa.int64()).to_pylist() == [BASE + 16]
 
 
 @pytest.mark.parametrize("method", METHODS)

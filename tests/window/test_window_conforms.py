@@ -9,7 +9,7 @@ from slackwater.core.events import Roles
 from slackwater.query import SelectQuery
 from slackwater.reorder import Reorder
 from slackwater.window import Aggregate, Window, Windowed
-from tests.checks import not_yet
+from tests.checks import as_param
 
 EVENTS = sample_events()
 ROLES = Roles("time", "arrival", key=("key",))
@@ -37,7 +37,7 @@ KERNELS = {
     "select with a drop ratio": (select("SELECT row, MAX(value) AS m FROM s [RANGE 1 s, DRATIO 5%]"
                                         ), "row", None),
 }
-CASES = [not_yet.param(name, what, check)
+CASES = [as_param.param(name, what, check)
          for name, (kernel, row, key) in KERNELS.items()
          for what, check in yield_checks(kernel, EVENTS, row=row, key=key)]
 

@@ -38,6 +38,7 @@ from slackwater.core.state.pages import Pages
 __all__ = ["ARRIVAL_JUMP", "Keyed", "KeyedLogic", "positions"]
 
 Int64 = NDArray[np.int64]
+_SWEEP = 4096  # rows after which a look at all keys is worth it, however few there are
 
 ARRIVAL_JUMP = 86_400_000_000
 """An arrival a day ahead of all others is in doubt.
@@ -78,8 +79,8 @@ class KeyedLogic(StageLogic):
         """The greatest and the first arrival of the stage."""
         derived = roles.arrival is None
         self._doubt = Doubt(min(max_future_skew, ARRIVAL_JUMP) if derived else ARRIVAL_JUMP)
-        self._waiting: pa.RecordBatch | None = None
-        self._waiting_times = (NONE, NONE)
+        self._doubted: pa.RecordBatch | None = None
+        self._doubted_times = (NONE, NONE)
         self._numbers = np.full(1, -1)
         self._fresh = NONE
         self._since_sweep = 0
@@ -118,7 +119,7 @@ class KeyedLogic(StageLogic):
     def take(self, new: Arrivals) -> Step:
         """One step over arrivals: gate, keys, then the stage's own."""
         slot = self._slots(new.rows)
-        if self._waiting is None and not self._jumps(new, slot):
+        if self._doubted is None and not self._jumps(new, slot):
             return self._take_admitted(new, slot, [])
         return self._take_judged(new)
 
@@ -128,6 +129,7 @@ class KeyedLogic(StageLogic):
         if now != NEVER:
             self.now = max(self.now, now)
         steps.append(self.pass_time_keyed(now))
+        self._since_sweep = max(self._since_sweep, len(self.keys), _SWEEP)
         self._sweep(0)
         return merged(steps)
 
@@ -142,7 +144,7 @@ class KeyedLogic(StageLogic):
     @property
     def in_doubt(self) -> int:
         """How many rows wait to be confirmed."""
-        return 0 if self._waiting is None else int(self._waiting.num_rows)
+        return 0 if self._doubted is None else int(self._doubted.num_rows)
 
     def holds(self) -> bool:
         """Whether anything is held that has the columns of the input."""
@@ -151,9 +153,9 @@ class KeyedLogic(StageLogic):
     def save(self) -> dict[str, Any]:
         """Write what has changed."""
         waiting = None
-        if self._waiting is not None:
-            waiting = {"rows": ipc_bytes(self._waiting).hex(),
-                       "times": [part.tolist() for part in self._waiting_times],
+        if self._doubted is not None:
+            waiting = {"rows": ipc_bytes(self._doubted).hex(),
+                       "times": [part.tolist() for part in self._doubted_times],
                        "contradicted": list(self._doubt.contradicted.items())}
         return {"now": self.now, "began": self.began, "keys": self.keys.save(),
                 "clocks": self.clocks.save(), "waiting": waiting, "swept": self._since_sweep}
@@ -165,8 +167,8 @@ class KeyedLogic(StageLogic):
         self.keys.load(meta["keys"])
         self.clocks.load(meta["clocks"])
         if meta["waiting"] is not None:
-            self._waiting = ipc_batch(bytes.fromhex(meta["waiting"]["rows"]))
-            self._waiting_times = (np.array(meta["waiting"]["times"][0], np.int64),
+            self._doubted = ipc_batch(bytes.fromhex(meta["waiting"]["rows"]))
+            self._doubted_times = (np.array(meta["waiting"]["times"][0], np.int64),
                                    np.array(meta["waiting"]["times"][1], np.int64))
             self._doubt.contradicted = dict(meta["waiting"]["contradicted"])
 
@@ -190,9 +192,9 @@ class KeyedLogic(StageLogic):
     def _take_judged(self, new: Arrivals) -> Step:
         """Take the rows that are believed, in order; some are refused, others wait."""
         held = self.in_doubt
-        rows = new.rows if self._waiting is None else joined([self._waiting, new.rows])
-        time = np.concatenate([self._waiting_times[0], new.time])
-        arrival = np.concatenate([self._waiting_times[1], new.arrival])
+        rows = new.rows if self._doubted is None else joined([self._doubted, new.rows])
+        time = np.concatenate([self._doubted_times[0], new.time])
+        arrival = np.concatenate([self._doubted_times[1], new.arrival])
         if self.roles.arrival is not None:
             scope, clock = np.zeros(len(time), np.int64), np.array([self.now])
         else:
@@ -210,8 +212,8 @@ class KeyedLogic(StageLogic):
             why = f"more than {format_duration(self._doubt.jump)} ahead of all other rows"
             refused = [outcome(rows.take(pa.array(far)), [why] * len(far), arrival[far])]
         waiting, taken = np.array(verdict.waiting, int), np.array(verdict.taken, int)
-        self._waiting = rows.take(pa.array(waiting)) if len(waiting) else None
-        self._waiting_times = (time[waiting], arrival[waiting])
+        self._doubted = rows.take(pa.array(waiting)) if len(waiting) else None
+        self._doubted_times = (time[waiting], arrival[waiting])
         self.count -= len(new)  # rows get their numbers when they are taken
         rows = rows.take(pa.array(taken))
         return self._take_admitted(self.numbered(time[taken], arrival[taken], rows),
@@ -219,16 +221,16 @@ class KeyedLogic(StageLogic):
 
     def _take_confirmed(self, now: int | None) -> list[Step]:
         """Take the rows in doubt that time has reached (None: all)."""
-        if self._waiting is None:
+        if self._doubted is None:
             return []
-        time, arrival = self._waiting_times
+        time, arrival = self._doubted_times
         near = arrival <= (np.iinfo(np.int64).max if now is None else now + self._doubt.jump)
         if now == NEVER or not near.any():
             return []
-        rows, stay = self._waiting, np.flatnonzero(~near)
-        self._waiting = rows.take(pa.array(stay)) if len(stay) else None
-        self._waiting_times = (time[stay], arrival[stay])
-        if self._waiting is None:
+        rows, stay = self._doubted, np.flatnonzero(~near)
+        self._doubted = rows.take(pa.array(stay)) if len(stay) else None
+        self._doubted_times = (time[stay], arrival[stay])
+        if self._doubted is None:
             self._doubt.contradicted = {}
         rows = rows.take(pa.array(np.flatnonzero(near)))
         return [self._take_admitted(self.numbered(time[near], arrival[near], rows),
@@ -303,7 +305,7 @@ class KeyedLogic(StageLogic):
     def _sweep(self, rows: int) -> None:
         """Forget silent keys, now and then: a look at all keys for as many rows as there are."""
         self._since_sweep += rows
-        if self.forget_after is None or self._since_sweep < max(len(self.keys), 4096):
+        if self.forget_after is None or self._since_sweep < max(len(self.keys), _SWEEP):
             return
         self._since_sweep = 0
         live = self.keys.live()

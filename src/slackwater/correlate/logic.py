@@ -25,7 +25,13 @@ from slackwater.core.state.record import decode_schema, encode_schema
 from slackwater.correlate.bounds import reach, task
 from slackwater.correlate.match import COUNTERS, arrange, match
 from slackwater.correlate.predicate import OPEN
-from slackwater.correlate.rows import check_columns, pair_columns, read_intervals, split_by
+from slackwater.correlate.rows import (
+    check_columns,
+    check_key_types,
+    pair_columns,
+    read_intervals,
+    split_by,
+)
 
 if TYPE_CHECKING:
     from slackwater.correlate.kernel import Correlate
@@ -187,6 +193,9 @@ class CorrelateLogic(StageLogic):
                 raise ConfigError(f"there is no column {self._config.owner!r} (owner)",
                                   step=f"correlate ({SIDES[s]})", expected=schema.names)
             self._schemas[s] = schema
+            left, right = self._schemas
+            if left is not None and right is not None:
+                check_key_types(left, right, self._config.by)
         elif not schema.equals(known):
             raise ConfigError(f"the {SIDES[s]} columns have changed between two batches",
                               step="correlate", expected=known, got=schema)

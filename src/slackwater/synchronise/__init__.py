@@ -14,11 +14,12 @@ The rule, the same for all methods, for each key by itself:
 * The *watermark* is the greatest time that was allowed to leave.  An arrival before it is `late`
   and moves nothing.  A row that goes back in its own source's time but not before the watermark is
   just sorted in.
-* An arrival is first taken in; then what may leave leaves; then every event that has waited more
-  than `max_delay` on the arrival clock leaves, with all before it, and its failure is counted, once
-  for each live source it was waiting for (or for its producer).  At `max_failures` a source is
-  *disabled*; what that sets free leaves in the same step.  `tick(now)` is such a step without an
-  arrival (the arrival clock itself stands), `finish()` lets everything go.
+* An arrival first lets time pass to its own moment: every event that has waited more than
+  `max_delay` on the arrival clock leaves, with all before it, and its failure is counted, once for
+  each live source it was waiting for (or for its producer).  At `max_failures` a source is
+  *disabled*; what that frees leaves in the same step.  Then the arrival is judged and taken in, and
+  what may leave leaves.  `tick(now)` is such a step without an arrival (so ticks change nobody's
+  fate), `finish()` releases everything.
 * A disabled source is live again, its failures forgotten, with an event newer than the watermark.
   So is a source not seen before, if sources are learned; events that were held when it joined do
   not wait for it, nor do those that come before one of them.  The rows of a *guest* (removed, or
