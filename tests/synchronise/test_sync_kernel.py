@@ -178,15 +178,6 @@ def test_an_event_may_wait_exactly_max_delay(method):
     assert logic.tick(BASE + 16).ready["n"].to_pylist() == [1]
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_it_keeps_the_promises_of_the_protocol(method):
-    roles = Roles("time", "arrival", source="source", key=("key",))
-    config = method(roles, max_delay="100ms", max_failures=2)
-    for promise, check in yield_checks(config, sample_events()):
-        if promise not in not_yet.WHY:
-            check()
-
-
 def test_quarantine_moves_no_clock():
     logic = FrontierSync(ROLES, sources=("a", "b"), max_delay=10).start()
     rows = [(0, 5, "a", 5), (1, 10**12, "b", 6), (2, 6, "b", 7)]
