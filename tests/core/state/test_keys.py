@@ -421,3 +421,35 @@ def test_long_keys_and_pages_of_one_key():
     keys = resumed(keys, store)
     assert keys.find(one(pa.array(names))).tolist() == slots.tolist()
     assert keys.labels(slots).to_pylist() == names
+
+
+def longest_probe(keys):
+    """How far from its home any key stands in the index, at most."""
+    index, entries = keys._index, keys._entries
+    size = len(index)
+    at = np.flatnonzero(index)
+    slots = (index[at] & np.uint64(0xFFFFFFFF)).astype(np.int64) - 1
+    home = (entries["hash"][slots] >> np.uint64(65 - size.bit_length())).astype(np.int64)
+    return int(((at - home) % size).max())
+
+
+def test_keys_do_not_crowd_in_the_index_when_few_pages_are_read():
+    store = MemoryStore()
+    keys = Keys("k", ["k"], store)
+    keys.slots(numbered(0, 300_000))
+    assert longest_probe(keys) < 200
+    keys = resumed(keys, store)
+    keys.find(numbered(0, 1))
+    assert longest_probe(keys) < 200
+    keys.slots(numbered(300_000, 500_000))
+    assert longest_probe(keys) < 200
+
+
+@pytest.mark.parametrize("make", [
+    lambda i: i, lambda i: i * 2**32, lambda i: i * 2**46, lambda i: f"{i}", lambda i: f"{i:030}",
+    lambda i: f"{i}{'x' * 40}", lambda i: i * 0.001, lambda i: f"{i:08x}"[::-1]])
+def test_keys_that_look_alike_do_not_crowd(make):
+    keys = Keys("k", ["k"], MemoryStore())
+    keys.slots(one(pa.array([make(i) for i in range(60_000)])))
+    assert len(keys) == 60_000
+    assert longest_probe(keys) < 200

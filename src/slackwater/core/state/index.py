@@ -2,7 +2,8 @@
 
 An index cell is the low half of a hash and the slot + 1; an empty cell is 0.  A key's home is given
 by the *high* bits of its hash, so that keys whose hashes begin alike lie together: the members of a
-page (see `buckets`) are found without a list of them.
+page (see `buckets`) are found without a list of them.  For the same reason the index is as large as
+all live keys need it, also while few pages have been read: their keys share a small part of it.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ UInt64 = NDArray[np.uint64]
 Int64 = NDArray[np.int64]
 ENTRY = np.dtype([("hash", "u8"), ("at", "i8"), ("size", "i8")])
 """What is known of a slot: its key's hash, and where its record lies (at 0: not in memory)."""
-COUNTS = np.dtype([("room", "i8"), ("indexed", "i8"), ("used", "i8"), ("unused_word", "i8"),
+COUNTS = np.dtype([("room", "i8"), ("live", "i8"), ("used", "i8"), ("unused_word", "i8"),
                    ("fresh", "i8")])
-"""Slots ever given out, keys in the index, bytes of records, a word of the live bits before which
-no slot is free, and slots given out in this call."""
+"""Slots ever given out; live keys, in the index or not; bytes of records; a word of the live bits
+before which no slot is free; slots given out in this call."""
 _HALF, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
@@ -101,7 +102,7 @@ def add_rows(cells: Addresses, first: int, index: UInt64, entries: NDArray[Any],
             while w < len(live) and live[w] == _ALL:
                 w += 1
             state.unused_word = w
-            if (w == len(live) or 2 * (state.indexed + 1) > len(index)
+            if (w == len(live) or 2 * (state.live + 1) > len(index)
                     or state.used + size > len(records) or state.fresh == len(fresh)):
                 return i
             slot = 64 * w + _lowest_zero(live[w])
@@ -113,7 +114,7 @@ def add_rows(cells: Addresses, first: int, index: UInt64, entries: NDArray[Any],
             index[p] = (h & _LOW) << _HALF | np.uint64(slot + 1)
             fresh[state.fresh] = slot
             state.used += size
-            state.indexed += 1
+            state.live += 1
             state.fresh += 1
             state.room = max(state.room, slot + 1)
         out[i] = slot
@@ -153,7 +154,7 @@ def remove(slots: Int64, index: UInt64, entries: NDArray[Any], live: UInt64,
         entries[slot].at = 0
         live[slot >> 6] &= ~(one << np.uint64(slot & 63))
         counts[0].unused_word = min(counts[0].unused_word, slot >> 6)
-        counts[0].indexed -= 1
+        counts[0].live -= 1
     return garbage
 
 

@@ -168,7 +168,7 @@ class Keys:
         self._counts = np.zeros(1, COUNTS)
         self._counts["used"] = 1  # a record at 0 would mean that there is none
         self._garbage = 0
-        self._alive = self._bytes = 0  # live keys, and what their records take
+        self._bytes = 0  # what the records of live keys take
         self._live = Pages(f"{name}/live", {"bits": np.uint64(0)}, store, page_bytes=_LIVE_BYTES)
         self._live.grow(1)
         # the first half of each slot's hash: which page its key is in, if that is not read yet
@@ -176,7 +176,7 @@ class Keys:
         self._begun = False
 
     def __len__(self) -> int:
-        return self._alive if self.columns else 1
+        return int(self._counts["live"][0]) if self.columns else 1
 
     @property
     def room(self) -> int:
@@ -229,7 +229,6 @@ class Keys:
         self._live.touch(slots >> 6)
         garbage = remove(slots, self._index, self._entries, self._live["bits"], self._counts)
         self._homes.reset(slots)
-        self._alive -= len(slots)
         self._bytes -= garbage
         self._garbage += garbage
         if 2 * self._garbage > self._counts["used"][0] > 2 * len(self._index):
@@ -271,7 +270,7 @@ class Keys:
         buckets.dirty[:] = False
         known = pa.schema([pa.field(str(c), kind) for c, kind in enumerate(self._types)
                            if kind is not None])
-        return {"columns": list(self.columns), "room": self.room, "live": self._alive,
+        return {"columns": list(self.columns), "room": self.room, "live": len(self),
                 "bytes": self._bytes, "buckets": buckets.save(), "types": encode_schema(known),
                 "bits": self._live.save(), "homes": self._homes.save()}
 
@@ -289,15 +288,17 @@ class Keys:
         assert schema is not None
         self._types = [schema.field(str(c)).type if str(c) in schema.names else None
                        for c in range(len(self.columns))]
-        self._alive, self._bytes, self._garbage = meta["live"], meta["bytes"], 0
+        self._bytes, self._garbage = meta["bytes"], 0
         self._live.load(meta["bits"])
         self._live.need_all()  # an eighth of a byte per slot
         self._homes.load(meta["homes"])
-        self._index = np.zeros(64, np.uint64)
-        self._entries = np.zeros(max(64 * self._live.rows, 64), ENTRY)
-        self._records = np.zeros(1024, np.uint8)
+        # room for all, which takes no memory before pages are read into it
+        self._index = _index_for(meta["live"])
+        self._entries = np.zeros(64 * self._live.rows, ENTRY)
+        self._records = np.empty(1024 + meta["bytes"] * 5 // 4, np.uint8)
         self._counts = np.zeros(1, COUNTS)
         self._counts["used"], self._counts["room"] = 1, meta["room"]
+        self._counts["live"] = meta["live"]
 
     # -- inside ---------------------------------------------------------------------------------
 
@@ -319,7 +320,8 @@ class Keys:
         counts = self._counts[0]
         size = 1 + len(self.columns) * 13 + int((cells.high[:, row] - cells.low[:, row]).sum())
         self._make_record_room(size)
-        self._make_index_room(1)
+        if 2 * (counts["live"] + 1) > len(self._index):
+            self._resize_index(_index_for(int(counts["live"]) + 1))
         if counts["unused_word"] == self._live.rows:
             self._live.grow(2 * self._live.rows)
             entries = np.zeros(64 * self._live.rows, ENTRY)
@@ -336,12 +338,9 @@ class Keys:
             records[:used] = self._records[:used]
             self._records = records
 
-    def _make_index_room(self, keys: int) -> None:
-        wanted = 2 * (int(self._counts["indexed"][0]) + keys)
-        if wanted > len(self._index):
-            index = np.zeros(1 << (2 * wanted - 1).bit_length(), np.uint64)
-            rebuild(self._index, self._entries, index)
-            self._index = index
+    def _resize_index(self, index: NDArray[np.uint64]) -> None:
+        rebuild(self._index, self._entries, index)
+        self._index = index
 
     def _note_fresh(self, fresh: Int64) -> None:
         hashes = self._entries["hash"][fresh]
@@ -350,7 +349,6 @@ class Keys:
         self._homes.grow(self.room)
         self._homes.touch(fresh)
         self._homes["hash"][fresh] = hashes >> np.uint64(32)
-        self._alive += len(fresh)
         self._bytes += int(self._entries["size"][fresh].sum())
 
     def _check_live(self, slots: Int64) -> None:
@@ -366,11 +364,9 @@ class Keys:
         records = np.empty(max(2 * (used - self._garbage), 1024), np.uint8)
         self._counts["used"] = compact(self._index, self._entries, self._records, records, 1)
         self._records, self._garbage = records, 0
-        wanted = max(4 * int(self._counts["indexed"][0]), 64)
-        if len(self._index) > 4 * wanted:
-            index = np.zeros(1 << (wanted - 1).bit_length(), np.uint64)
-            rebuild(self._index, self._entries, index)
-            self._index = index
+        index = _index_for(len(self))
+        if len(self._index) > 4 * len(index):
+            self._resize_index(index)
 
     # -- pages ----------------------------------------------------------------------------------
 
@@ -379,7 +375,7 @@ class Keys:
 
     def _fit_pages(self) -> None:
         """Split or join pages until their mean size is right."""
-        buckets, total = self._buckets, self._bytes + _OVERHEAD * self._alive
+        buckets, total = self._buckets, self._bytes + _OVERHEAD * len(self)
         while 4 * total > 3 * _BYTES * len(buckets):
             self._read_pages([buckets.next_split()])
             self._drop_page(buckets.next_split())
@@ -422,11 +418,14 @@ class Keys:
                                    version=2).arrays
             slots, data = arrays["slot"], arrays["data"]
             self._make_record_room(len(data))
-            self._make_index_room(len(slots))
             used = int(self._counts["used"][0])
             self._records[used:used + len(data)] = data
             adopt(slots, arrays["size"], used, len(self.columns), self._records, self._index,
                   self._entries)
             self._counts["used"] += len(data)
-            self._counts["indexed"] += len(slots)
             self._buckets.missing[page] = False
+
+
+def _index_for(keys: int) -> NDArray[np.uint64]:
+    """An empty index that is at most half full with so many keys, and at least a quarter."""
+    return np.zeros(1 << max((4 * keys).bit_length() - 1, 6), np.uint64)

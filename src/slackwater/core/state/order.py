@@ -2,7 +2,8 @@
 
 Times of a stream are spread evenly enough that a place of their own can be counted out for nearly
 each of them; a neighbour or two that share one are put right afterwards.  Arrival order is nearly
-time order, so that all of this walks through memory.  Where times crowd, digits are counted.
+time order, so that all of this walks through memory.  Where times crowd, digits are counted, from
+an order in which ties are settled already: any number of equal times costs no more than others.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from numpy.typing import NDArray
 __all__ = ["order_of"]
 
 Int64 = NDArray[np.int64]
-_BITS, _FEW, _MOST = 11, 512, 4  # bits a digit; rows and digits for which it is worth while
-_ROOM, _CROWD = 2, 32  # places a row; rows in one place from which on digits are the better
+_BITS, _FEW, _MOST = 11, 512, 4  # bits per digit; rows and digits for which it is worth while
+_ROOM, _CROWD = 2, 32  # places per row; rows in one place from which on digits are better
+_WIDEST = 1 << 63  # from this spread on a difference of two times is no 64-bit number
 
 
 def order_of(time: Int64, n: Int64 | None = None) -> Int64:
@@ -26,33 +28,28 @@ def order_of(time: Int64, n: Int64 | None = None) -> Int64:
     >>> order_of(np.array([30, 10, 20, 10])).tolist()
     [1, 3, 2, 0]
     """
-    if len(time) >= _FEW:
-        least = int(time.min())
-        spread = int(time.max()) - least
+    if len(time) < _FEW:
+        return np.argsort(time, kind="stable") if n is None else np.lexsort((n, time))
+    least = int(time.min())
+    spread = int(time.max()) - least
+    if spread < _WIDEST:
         shift = max((spread // (_ROOM * len(time))).bit_length(), 0)
         order = _by_places(time, time[:0] if n is None else n, least, shift, (spread >> shift) + 1)
         if len(order):
             return order
-        digits = -(-spread.bit_length() // _BITS)
-        if digits <= _MOST:
-            return _settled(_by_digits(time, least, digits), time, n)
-    return _settled(np.argsort(time, kind="stable"), time, n)
-
-
-def _settled(order: Int64, time: Int64, n: Int64 | None) -> Int64:
-    if n is not None:
-        _settle_ties(order, time, n)
-    return order
+    settled = np.arange(len(time)) if n is None or _rises(n) else order_of(n)
+    digits = -(-spread.bit_length() // _BITS)
+    if digits <= _MOST:
+        return _by_digits(time, least, digits, settled)
+    return settled[np.argsort(time[settled], kind="stable")]
 
 
 @njit(cache=True, nogil=True)
-def _settle_ties(order: Int64, time: Int64, n: Int64) -> None:
-    for p in range(1, len(order)):
-        i, q = order[p], p
-        while q > 0 and time[order[q - 1]] == time[i] and n[order[q - 1]] > n[i]:
-            order[q] = order[q - 1]
-            q -= 1
-        order[q] = i
+def _rises(n: Int64) -> bool:
+    for i in range(1, len(n)):  # noqa: SIM110  (numba's all() is slower)
+        if n[i] < n[i - 1]:
+            return False
+    return True
 
 
 @njit(cache=True, nogil=True)
@@ -90,12 +87,13 @@ def _by_places(time: Int64, rank: Int64, least: int, shift: int, places: int) ->
 
 
 @njit(cache=True, nogil=True)
-def _by_digits(time: Int64, least: int, digits: int) -> Int64:
+def _by_digits(time: Int64, least: int, digits: int, settled: Int64) -> Int64:
+    """The order of times, and of equal ones that of `settled`."""
     n = len(time)
-    order, other = np.arange(n), np.empty(n, np.int64)
+    order, other = settled, np.empty(n, np.int64)
     key, other_key = np.empty(n, np.int64), np.empty(n, np.int64)
     for i in range(n):
-        key[i] = time[i] - least
+        key[i] = time[order[i]] - least
     mask = (1 << _BITS) - 1
     starts = np.empty((1 << _BITS) + 1, np.int64)
     for digit in range(digits):
