@@ -111,10 +111,10 @@ class WindowLogic:
             nothing = pa.record_batch({})
             return Out(nothing, nothing, nothing, self._notes())
         groups = self._columns()
-        whose = np.flatnonzero(groups.due <= theta)
+        whose = np.flatnonzero((groups.due <= theta) & (groups.due < NOTHING))
         self._groups.touch(whose)
         ready = batch_of(self._windows.advance(whose, theta, groups, self._schema))
-        passed = whose[(groups.due[whose] <= theta[whose])]
+        passed = whose[groups.due[whose] <= theta[whose]]
         if len(passed):
             self._forget(passed, theta, groups)
         none = self._none()

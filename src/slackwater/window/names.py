@@ -48,8 +48,8 @@ class Names:
         """The key columns of these codes."""
         if not self._columns:
             return []
-        if len(self._known) == 1:
-            return self._known[0].take(pa.array(codes)).columns
+        if len(self._known) == 1 or len(codes) >= self._count:
+            return self.all().take(pa.array(codes)).columns
         parts, order, first = [], [], 0
         for known in self._known:
             mine = np.flatnonzero((codes >= first) & (codes < first + known.num_rows))
