@@ -14,6 +14,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from slackwater.core.events import NEVER
+from slackwater.window.compiled import uncounted
 
 __all__ = ["EARLIEST", "LATEST", "NEVER", "NOTHING", "Groups", "Probes", "Rows", "by_slide",
            "by_slide_until", "by_tuple", "by_tuple_of_one", "by_tuple_until", "closed_first"]
@@ -173,34 +174,53 @@ def by_tuple_until(whose: Int64, theta: Int64, span: int, groups: Groups) -> Pro
     return Probes(np.zeros_like(whose), whose, last[whose] - span + 1, last[whose])
 
 
-@njit(cache=True)
+@uncounted
 def _first_end(t: int, span: int, slide: int) -> int:
     return ((t - span) // slide + 1) * slide + span
 
 
-@njit(cache=True)
-def _more(array: Int64) -> Int64:
-    grown = np.empty(max(64, 2 * len(array)), np.int64)
-    grown[:len(array)] = array
-    return grown
-
-
-@njit(cache=True, nogil=True)
 def by_slide(rows: Rows, span: int, slide: int, groups: Groups) -> Probes:
     """Windows [start, start + span) with start a multiple of `slide` from the epoch.
 
     A group's window is evaluated when a row at or after its end comes; empty ones are left out.
     """
+    probes, row, count = _room(max(64, len(rows.time))), 0, 0
+    while True:
+        row, count = _by_slide(row, count, rows, span, slide, groups, probes)
+        if row == len(rows.time):
+            return Probes(*(a[:count] for a in probes))
+        probes = _room(2 * count, probes)
+
+
+def by_slide_until(whose: Int64, theta: Int64, span: int, slide: int, groups: Groups) -> Probes:
+    """Close, for these groups, the windows that end at or before their `theta` (by group)."""
+    probes, at, count = _room(max(64, len(whose))), 0, 0
+    while True:
+        at, count = _by_slide_until(at, count, whose, theta, span, slide, groups, probes)
+        if at == len(whose):
+            return Probes(*(a[:count] for a in probes))
+        probes = _room(2 * count, probes)
+
+
+def _room(size: int, before: Probes | None = None) -> Probes:
+    """Room for so many probes, of which the first are those from before."""
+    room = Probes(*(np.zeros(size, np.int64) for _ in Probes._fields))
+    for old, new in zip(before or (), room, strict=False):
+        new[:len(old)] = old
+    return room
+
+
+@uncounted
+def _by_slide(row: int, count: int, rows: Rows, span: int, slide: int, groups: Groups,
+              probes: Probes) -> tuple[int, int]:
+    """Go on from a row with so many probes; returns where it ends: at the end, or without room."""
     group, time, late = rows.group, rows.time, rows.late
     last, floor, next_end = groups.last, groups.floor, groups.next_end
-    due, kept = groups.due, groups.kept
-    count = 0
-    at, whose = np.empty(64, np.int64), np.empty(64, np.int64)
-    low, end = np.empty(64, np.int64), np.empty(64, np.int64)
-    for r in range(len(time)):
-        g, t = group[r], time[r]
+    while row < len(time):
+        g, t = group[row], time[row]
         if t < last[g] or t < floor[g]:
-            late[r] = True
+            late[row] = True
+            row += 1
             continue
         if next_end[g] == NEVER:
             next_end[g] = _first_end(t, span, slide)
@@ -208,33 +228,31 @@ def by_slide(rows: Rows, span: int, slide: int, groups: Groups) -> Probes:
             if last[g] < next_end[g] - span:  # nothing left in it, nor in those up to t
                 next_end[g] = _first_end(t, span, slide)
                 break
-            if count == len(at):
-                at, whose, low, end = _more(at), _more(whose), _more(low), _more(end)
-            at[count], whose[count] = r, g
-            low[count], end[count] = next_end[g] - span, next_end[g]
+            if count == len(probes.at):
+                return row, count
+            probes.at[count], probes.group[count] = row, g
+            probes.low[count], probes.end[count] = next_end[g] - span, next_end[g]
             count += 1
             next_end[g] += slide
-        last[g], due[g], kept[g] = t, next_end[g], True
-    return Probes(at[:count].copy(), whose[:count].copy(), low[:count].copy(), end[:count].copy())
+        last[g], groups.due[g], groups.kept[g] = t, next_end[g], True
+        row += 1
+    return row, count
 
 
-@njit(cache=True, nogil=True)
-def by_slide_until(which: Int64, theta: Int64, span: int, slide: int, groups: Groups) -> Probes:
-    """Close, for these groups, the windows that end at or before their `theta` (by group)."""
-    last, floor, next_end = groups.last, groups.floor, groups.next_end
-    count = 0
-    whose, low, end = np.empty(64, np.int64), np.empty(64, np.int64), np.empty(64, np.int64)
-    for g in which:
-        if next_end[g] == NEVER:
-            continue
+@uncounted
+def _by_slide_until(at: int, count: int, whose: Int64, theta: Int64, span: int, slide: int,
+                    groups: Groups, probes: Probes) -> tuple[int, int]:
+    last, next_end = groups.last, groups.next_end
+    while at < len(whose):
+        g = whose[at]
         while last[g] >= next_end[g] - span and next_end[g] <= theta[g]:
-            if count == len(whose):
-                whose, low, end = _more(whose), _more(low), _more(end)
-            whose[count] = g
-            low[count], end[count] = next_end[g] - span, next_end[g]
+            if count == len(probes.at):
+                return at, count
+            probes.at[count], probes.group[count] = 0, g
+            probes.low[count], probes.end[count] = next_end[g] - span, next_end[g]
             count += 1
-            floor[g] = next_end[g]
+            groups.floor[g] = next_end[g]
             next_end[g] += slide
         groups.due[g] = next_end[g] if last[g] >= next_end[g] - span else last[g] + span + 1
-    return Probes(np.zeros(count, np.int64), whose[:count].copy(), low[:count].copy(),
-                  end[:count].copy())
+        at += 1
+    return at, count

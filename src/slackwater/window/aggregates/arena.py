@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from slackwater.core.kernel import Store
 from slackwater.core.state import Record
+from slackwater.window.compiled import uncounted
 
 __all__ = ["PAGE_BITS", "Arena", "Free", "Paged", "claim", "release"]
 
@@ -121,7 +122,7 @@ class Free(NamedTuple):
     dirty: Flags
 
 
-@njit(cache=True)
+@uncounted
 def claim(free: Free) -> int:
     """Take a free record; −1 if there is none."""
     slot = free.ends[0]
@@ -136,7 +137,7 @@ def claim(free: Free) -> int:
     return slot
 
 
-@njit(cache=True)
+@uncounted
 def release(free: Free, slot: int) -> None:
     """Give a record back.  It goes to the end of the chain, so that pages fill up in turn."""
     free.next[slot] = -1

@@ -23,13 +23,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from slackwater.window.aggregates import ranks
 from slackwater.window.aggregates.arena import PAGE_BITS, claim, release
 from slackwater.window.aggregates.pane_state import Records, State, Wanted
 from slackwater.window.aggregates.values import Results, Values, add, join
+from slackwater.window.compiled import uncounted
 from slackwater.window.schedule import NEVER, Probes
 
 __all__ = ["chain_up", "run"]
@@ -37,8 +37,8 @@ __all__ = ["chain_up", "run"]
 Float64 = NDArray[np.float64]
 
 
-@njit(cache=True)
-def _follow(to: Records, i: int, newer: Records, j: int) -> None:
+@uncounted
+def _follow(to: Records, i: int, newer: Records, j: int, wanted: Wanted) -> None:
     """to[i] becomes the aggregate of itself and of newer[j], whose rows came after."""
     a, b = to[i], newer[j]
     if b.count == 0:
@@ -46,8 +46,10 @@ def _follow(to: Records, i: int, newer: Records, j: int) -> None:
     if a.count == 0:
         to[i] = newer[j]
         return
-    a.hi, a.lo = add(a.hi, a.lo, b.hi, b.lo)
-    a.mean, a.m2 = join(a.count, a.mean, a.m2, b.count, b.mean, b.m2)
+    if wanted.sum:
+        a.hi, a.lo = add(a.hi, a.lo, b.hi, b.lo)
+    if wanted.spread:
+        a.mean, a.m2 = join(a.count, a.mean, a.m2, b.count, b.mean, b.m2)
     if b.least < a.least:
         a.least = b.least
     if b.most > a.most:
@@ -56,8 +58,8 @@ def _follow(to: Records, i: int, newer: Records, j: int) -> None:
     a.count += b.count
 
 
-@njit(cache=True)
-def _turn(s: State, k: int) -> None:
+@uncounted
+def _turn(s: State, k: int, wanted: Wanted) -> None:
     """Make the back of group k its front."""
     at = s.groups[k].tail
     s.groups[k].front = at
@@ -67,10 +69,10 @@ def _turn(s: State, k: int) -> None:
         if at == s.groups[k].head:
             return
         later, at = at, s.panes[at].prev
-        _follow(s.partials, at, s.partials, later)
+        _follow(s.partials, at, s.partials, later, wanted)
 
 
-@njit(cache=True)
+@uncounted
 def _drop_cells(s: State, k: int, cell: int, whole: bool) -> None:
     """Give back a pane's cells; they leave the tree, unless the whole tree goes."""
     while cell >= 0:
@@ -81,15 +83,15 @@ def _drop_cells(s: State, k: int, cell: int, whole: bool) -> None:
         cell = after
 
 
-@njit(cache=True)
-def _drop(s: State, k: int, oldest: int) -> None:
+@uncounted
+def _drop(s: State, k: int, oldest: int, wanted: Wanted) -> None:
     """Drop the panes of group k that start before `oldest`."""
     g = s.groups[k]
     everything = g.start < oldest  # then all the closed ones do, too
     while g.head >= 0 and (everything or s.panes[g.head].start < oldest):
         here = g.head
         if g.front < 0 and not everything:
-            _turn(s, k)
+            _turn(s, k, wanted)
         _drop_cells(s, k, s.panes[here].cells, everything)
         if g.front == here:
             g.front = -1
@@ -108,8 +110,8 @@ def _drop(s: State, k: int, oldest: int) -> None:
             s.back[k].count = 0
 
 
-@njit(cache=True)
-def _close(s: State, k: int, slot: int) -> None:
+@uncounted
+def _close(s: State, k: int, slot: int, wanted: Wanted) -> None:
     """Close the open pane of group k: it becomes the back's newest."""
     g, pane = s.groups[k], s.panes[slot]
     pane.start, pane.prev, pane.cells = g.start, g.tail, g.cells
@@ -119,11 +121,11 @@ def _close(s: State, k: int, slot: int) -> None:
     else:
         g.head = slot
     g.tail, g.cells = slot, -1
-    _follow(s.back, k, s.open, k)
+    _follow(s.back, k, s.open, k, wanted)
     s.open[k].count = 0
 
 
-@njit(cache=True)
+@uncounted
 def _answer(s: State, k: int, window: Records, wanted: Wanted, q: Float64, out: Results,
             p: int) -> None:
     """Front ⊕ back ⊕ open, into result p."""
@@ -132,8 +134,8 @@ def _answer(s: State, k: int, window: Records, wanted: Wanted, q: Float64, out: 
     if len(s.back):
         if s.groups[k].front >= 0:
             window[0] = s.partials[s.groups[k].head]
-        _follow(window, 0, s.back, k)
-    _follow(window, 0, s.open, k)
+        _follow(window, 0, s.back, k, wanted)
+    _follow(window, 0, s.open, k, wanted)
     out.size[p] = w.count
     if w.count == 0:
         return
@@ -151,7 +153,7 @@ def _answer(s: State, k: int, window: Records, wanted: Wanted, q: Float64, out: 
         out.quantiles[p, i] = ranks.quantile(s.tree, s.cells.value, s.root[k], q[i])
 
 
-@njit(cache=True)
+@uncounted
 def _count_value(s: State, k: int, value: Any) -> bool:
     """Count a value among the open pane's cells; False if there is no room for a new one."""
     g = s.groups[k]
@@ -170,15 +172,12 @@ def _count_value(s: State, k: int, value: Any) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)
+@uncounted
 def run(row: int, probe: int, rows: Values, probes: Probes, slide: int, s: State, window: Records,
         wanted: Wanted, q: Float64, out: Results) -> tuple[int, int]:
     """Go through rows and probes from the given ones on; `window` is room for one partial.
 
     Returns the row and probe that come next: all have been dealt with, or an arena is full.
-
-    What every row does has its columns as locals: handing them on to helpers would count their
-    references up and down, which costs more than the work.
     """
     group, time, value, skip = rows.group, rows.time, rows.value, rows.skip
     hi, lo, groups, opened = rows.hi, rows.lo, s.groups, s.open
@@ -188,7 +187,7 @@ def run(row: int, probe: int, rows: Values, probes: Probes, slide: int, s: State
     while True:
         while probe < len(at) and at[probe] <= row:
             _answer(s, whose[probe], window, wanted, q, out, probe)
-            _drop(s, whose[probe], low[probe] + slide)  # what no later window has
+            _drop(s, whose[probe], low[probe] + slide, wanted)  # what no later window has
             probe += 1
         if row == len(time):
             break
@@ -203,7 +202,7 @@ def run(row: int, probe: int, rows: Values, probes: Probes, slide: int, s: State
             slot = claim(s.free_panes)
             if slot < 0:
                 break
-            _close(s, k, slot)
+            _close(s, k, slot, wanted)
             groups[k].start = t // slide * slide
         if ranked and not _count_value(s, k, new):
             break
@@ -232,7 +231,7 @@ def run(row: int, probe: int, rows: Values, probes: Probes, slide: int, s: State
     return row, probe
 
 
-@njit(cache=True)
+@uncounted
 def chain_up(s: State) -> None:
     """After a restore: say which panes and cells are in use, and build what follows from them."""
     for k in range(len(s.groups)):
@@ -250,7 +249,7 @@ def chain_up(s: State) -> None:
             later, at = at, s.panes[at].prev
 
 
-@njit(cache=True)
+@uncounted
 def _chain_up_cells(s: State, k: int, cell: int, start: int) -> None:
     while cell >= 0:
         s.free_cells.used[cell] = True

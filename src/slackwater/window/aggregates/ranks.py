@@ -14,8 +14,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from slackwater.window.compiled import uncounted
 
 __all__ = ["Tree", "empty_tree", "find", "insert", "quantile", "remove", "resized",
            "weigh"]
@@ -48,7 +49,7 @@ def resized(tree: Tree, entries: int) -> Tree:
     return other
 
 
-@njit(cache=True)
+@uncounted
 def _rank(slot: int) -> np.uint64:
     """A fixed random-looking priority (splitmix64 of the slot)."""
     z = np.uint64(slot) + np.uint64(0x9E3779B97F4A7C15)
@@ -57,42 +58,44 @@ def _rank(slot: int) -> np.uint64:
     return z ^ (z >> np.uint64(31))
 
 
-@njit(cache=True)
+@uncounted
 def _before(tree: Tree, value: NDArray[Any], a: int, b: int) -> bool:
     return value[a] < value[b] or (value[a] == value[b] and tree.order[a] < tree.order[b])
 
 
-@njit(cache=True)
+@uncounted
 def _size(tree: Tree, node: int) -> int:
     return tree.size[node] if node >= 0 else 0
 
 
-@njit(cache=True)
-def _update(tree: Tree, node: int) -> None:
-    below = _size(tree, tree.left[node]) + _size(tree, tree.right[node])
-    tree.size[node] = tree.weight[node] + below
-
-
-@njit(cache=True)
+@uncounted
 def _split(tree: Tree, value: NDArray[Any], node: int, slot: int) -> None:
     """Hang what is below `node` under `slot`: smaller values left, greater right."""
-    path = np.empty(256, np.int64)
-    depth = 0
+    less, at = 0, node  # the weight of what goes left
+    while at >= 0:
+        if _before(tree, value, at, slot):
+            less += tree.weight[at] + _size(tree, tree.left[at])
+            at = tree.right[at]
+        else:
+            at = tree.left[at]
+    tree.size[slot] = tree.weight[slot] + _size(tree, node)
     low, high = slot, slot  # where the next smaller and greater subtree is hung
     while node >= 0:
-        path[depth] = node
-        depth += 1
         if _before(tree, value, node, slot):
             if low == slot:
                 tree.left[slot] = node
             else:
                 tree.right[low] = node
+            here = tree.weight[node] + _size(tree, tree.left[node])
+            tree.size[node] = less  # of all that was below it, it keeps what goes left
+            less -= here
             low, node = node, tree.right[node]
         else:
             if high == slot:
                 tree.right[slot] = node
             else:
                 tree.left[high] = node
+            tree.size[node] -= less
             high, node = node, tree.left[node]
     if low == slot:
         tree.left[slot] = -1
@@ -102,12 +105,9 @@ def _split(tree: Tree, value: NDArray[Any], node: int, slot: int) -> None:
         tree.right[slot] = -1
     else:
         tree.left[high] = -1
-    for i in range(depth - 1, -1, -1):
-        _update(tree, path[i])
-    _update(tree, slot)
 
 
-@njit(cache=True)
+@uncounted
 def insert(tree: Tree, value: NDArray[Any], root: int, slot: int) -> int:
     """Put an entry into the tree; returns the root."""
     rank = _rank(slot)
@@ -127,7 +127,7 @@ def insert(tree: Tree, value: NDArray[Any], root: int, slot: int) -> int:
     return root
 
 
-@njit(cache=True)
+@uncounted
 def find(tree: Tree, value: NDArray[Any], root: int, wanted: Any, order: int) -> int:
     """The entry with this value and order; −1 if there is none."""
     node = root
@@ -141,7 +141,7 @@ def find(tree: Tree, value: NDArray[Any], root: int, wanted: Any, order: int) ->
     return -1
 
 
-@njit(cache=True)
+@uncounted
 def weigh(tree: Tree, value: NDArray[Any], root: int, slot: int) -> None:
     """Add 1 to the weight of an entry in the tree."""
     node = root
@@ -152,7 +152,7 @@ def weigh(tree: Tree, value: NDArray[Any], root: int, slot: int) -> None:
     tree.weight[slot] += 1
 
 
-@njit(cache=True)
+@uncounted
 def remove(tree: Tree, value: NDArray[Any], root: int, slot: int) -> int:
     """Take an entry out of the tree; returns the root."""
     parent, node = -1, root
@@ -196,7 +196,7 @@ def remove(tree: Tree, value: NDArray[Any], root: int, slot: int) -> int:
     return root
 
 
-@njit(cache=True)
+@uncounted
 def _at(tree: Tree, root: int, k: int) -> int:
     node = root
     while True:
@@ -210,7 +210,7 @@ def _at(tree: Tree, root: int, k: int) -> int:
             node = tree.right[node]
 
 
-@njit(cache=True)
+@uncounted
 def quantile(tree: Tree, value: NDArray[Any], root: int, q: float) -> float:
     """The q-quantile of a tree that is not empty, between neighbours by linear interpolation."""
     place = q * (tree.size[root] - 1)

@@ -20,12 +20,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from slackwater.window.aggregates import ranks
 from slackwater.window.aggregates.arena import PAGE_BITS, Free, claim, release
 from slackwater.window.aggregates.values import Results, Values, add, join
+from slackwater.window.compiled import uncounted
 from slackwater.window.schedule import Probes
 
 __all__ = ["Entries", "Groups", "Partials", "State", "chain_up", "run"]
@@ -81,7 +81,7 @@ class State(NamedTuple):
     tree: ranks.Tree
 
 
-@njit(cache=True)
+@uncounted
 def _turn(s: State, k: int) -> None:
     """Make the back of group k its front."""
     part, value = s.part, s.entries.value
@@ -110,7 +110,7 @@ def _turn(s: State, k: int) -> None:
     s.groups.front[k] = s.groups.tail[k]
 
 
-@njit(cache=True)
+@uncounted
 def _answer(s: State, k: int, q: Float64, out: Results, p: int) -> None:
     """The aggregates of group k, front and back together, into result p."""
     g, part, back, here = s.groups, s.part, s.back, s.groups.head[k]
@@ -143,15 +143,12 @@ def _answer(s: State, k: int, q: Float64, out: Results, p: int) -> None:
         out.quantiles[p, i] = ranks.quantile(s.tree, s.entries.value, g.root[k], q[i])
 
 
-@njit(cache=True, nogil=True)
+@uncounted
 def run(row: int, probe: int, rows: Values, probes: Probes, s: State, q: Float64,
         out: Results) -> tuple[int, int]:
     """Go through rows and probes from the given ones on.
 
     Returns the row and probe that come next: all have been dealt with, or the arena is full.
-
-    What every row does has its columns as locals: handing them on to helpers would count their
-    references up and down, which costs more than the work.
     """
     group, time, value, skip = rows.group, rows.time, rows.value, rows.skip
     pair_hi, pair_lo = rows.hi, rows.lo
@@ -224,7 +221,7 @@ def run(row: int, probe: int, rows: Values, probes: Probes, s: State, q: Float64
     return row, probe
 
 
-@njit(cache=True)
+@uncounted
 def chain_up(s: State, ranked: bool) -> None:
     """After a restore: say which entries are in use, chain them, and build the tree of ranks."""
     g = s.groups

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import njit
 from numpy.typing import NDArray
+
+from slackwater.window.compiled import uncounted
 
 __all__ = ["Results", "Values", "add", "answer", "as_numbers", "as_pairs", "join", "number_type",
            "read_only", "typed"]
@@ -41,7 +42,7 @@ class Results(NamedTuple):
     quantiles: Float64
 
 
-@njit(cache=True)
+@uncounted
 def add(hi: float, lo: float, other_hi: float, other_lo: float) -> tuple[float, float]:
     """(hi + lo) + (other_hi + other_lo), to about 106 bits."""
     s = hi + other_hi
@@ -53,7 +54,7 @@ def add(hi: float, lo: float, other_hi: float, other_lo: float) -> tuple[float, 
     return h, e - (h - s)
 
 
-@njit(cache=True)
+@uncounted
 def join(n: int, mean: float, m2: float, k: int, mean_k: float,
          m2_k: float) -> tuple[float, float]:
     """Mean and sum of squared deviations of n values and k more; neither is 0."""
