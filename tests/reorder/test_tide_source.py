@@ -1,4 +1,4 @@
-"""What `Tide` learns of one source: its frontier with sequence numbers, and its rhythm."""
+"""What `Tide` learns of one source: its frontier with sequence numbers, its rhythm, its delays."""
 
 from __future__ import annotations
 
@@ -7,92 +7,114 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.reorder.tide.source import foretold, frontier, learn_gap, move_on
-from slackwater.reorder.tide.state import COUNT, EXPECTED, FRONTIER, GAP_TIME, NEVER, fresh_source
+from slackwater.reorder.tide.source import edge_of, learn_delay, learn_gap, move_on
+from slackwater.reorder.tide.state import NEVER, fresh_source
 
 
 def source():
-    fresh = fresh_source()
-    return fresh["whole"].copy(), fresh["real"].copy()
+    return fresh_source().reshape(1).copy()[0]
 
 
 @given(order=st.integers(2, 40).flatmap(lambda n: st.permutations(range(1, n))))
 def test_the_frontier_stops_at_the_first_missing_number(order):
     """Number k is stamped 10·k. The oracle: the last number up to which all are there."""
-    whole, _ = source()
-    move_on(whole, 0, 0, NEVER)
+    s = source()
+    move_on(s, 0, 0, NEVER)
     there = {0}
     for k in order:
-        move_on(whole, 10 * k, k, NEVER)
+        move_on(s, 10 * k, k, NEVER)
         there.add(k)
         complete = next(n for n in range(len(order) + 2) if n not in there)
-        assert whole[EXPECTED] == complete
+        assert s["expected"] == complete
         gap = complete <= max(there)
-        assert (whole[GAP_TIME] != NEVER) == gap
-        assert whole[FRONTIER] <= 10 * (complete - 1), "beyond a missing event"
+        assert (s["gap_time"] != NEVER) == gap
+        assert s["frontier"] <= 10 * (complete - 1), "beyond a missing event"
         if not gap:
-            assert whole[FRONTIER] == 10 * max(there)
+            assert s["frontier"] == 10 * max(there)
 
 
 def test_a_missing_number_is_given_up_when_its_time_has_been_released():
-    whole, _ = source()
+    s = source()
     for k in (0, 1, 3, 4):
-        move_on(whole, 10 * k, k, NEVER)
-    assert (whole[FRONTIER], whole[EXPECTED]) == (10, 2)
-    move_on(whole, 50, 5, 30)
-    assert (whole[FRONTIER], whole[EXPECTED], whole[GAP_TIME]) == (50, 6, NEVER)
+        move_on(s, 10 * k, k, NEVER)
+    assert (s["frontier"], s["expected"]) == (10, 2)
+    move_on(s, 50, 5, 30)
+    assert (s["frontier"], s["expected"], s["gap_time"]) == (50, 6, NEVER)
 
 
 @pytest.mark.parametrize("numbers", [(7, 8, 0, 1), (7, 8, 500, 501)])
 def test_a_producer_may_number_anew(numbers):
-    whole, _ = source()
+    s = source()
     for at, k in enumerate(numbers):
-        move_on(whole, 10 * at, k, NEVER)
-    assert (whole[FRONTIER], whole[EXPECTED]) == (30, numbers[-1] + 1)
+        move_on(s, 10 * at, k, NEVER)
+    assert (s["frontier"], s["expected"]) == (30, numbers[-1] + 1)
 
 
 def test_copies_move_nothing():
-    whole, _ = source()
+    s = source()
     for k in (0, 1, 1, 0, 2):
-        move_on(whole, 10 * k, k, NEVER)
-    assert (whole[FRONTIER], whole[EXPECTED]) == (20, 3)
+        move_on(s, 10 * k, k, NEVER)
+    assert (s["frontier"], s["expected"]) == (20, 3)
 
 
 def taught(gaps):
-    whole, real = source()
-    whole[FRONTIER] = 0
-    surprises = []
+    s = source()
+    s["frontier"] = 0
     for gap in gaps:
-        whole[COUNT] += 1
-        surprises.append(learn_gap(whole, real, float(gap), True, False))
-    return whole, real, surprises
+        s["count"] += 1
+        learn_gap(s, float(gap))
+    return s
 
 
 def test_a_regular_source_foretells_nearly_its_period():
     rng = np.random.default_rng(1)
-    whole, real, surprises = taught(1000 + rng.uniform(-20, 20, 2000))
-    assert 900 < foretold(whole, real) <= 985
-    assert sum(surprises) <= 8
-    assert frontier(whole, real) == np.floor(foretold(whole, real))
+    assert 900 < edge_of(taught(1000 + rng.uniform(-20, 20, 2000)), 2.0) <= 985
 
 
 def test_a_poisson_source_foretells_nothing():
     rng = np.random.default_rng(2)
-    whole, real, surprises = taught(rng.exponential(1000, 5000))
-    assert foretold(whole, real) == 0
-    assert sum(surprises) <= 2
+    assert edge_of(taught(rng.exponential(1000, 5000)), 2.0) == 0
 
 
-def test_a_source_that_swaps_events_is_held_back_by_that():
+def test_a_source_that_swaps_events_is_held_back_by_that_and_by_the_patience():
     rng = np.random.default_rng(3)
-    whole, real, surprises = taught(rng.normal(100, 300, 5000))
-    assert -1800 < foretold(whole, real) < -400
-    assert np.mean(surprises[1000:]) < 0.02
+    s = taught(rng.normal(100, 300, 5000))
+    assert -600 < edge_of(s, 2.0) < -50
+    assert edge_of(s, 20.0) == pytest.approx(10 * edge_of(s, 2.0), rel=0.02)
 
 
 def test_one_outlier_costs_little():
-    whole, real, _ = taught([1000.0] * 200)
-    before = foretold(whole, real)
-    whole[COUNT] += 1
-    assert learn_gap(whole, real, -5000.0, True, False)
-    assert before - foretold(whole, real) < 200
+    s = taught([1000.0] * 200)
+    before = edge_of(s, 2.0)
+    s["count"] += 1
+    learn_gap(s, 1.0)
+    for _ in range(100):
+        s["count"] += 1
+        learn_gap(s, 1000.0)
+    assert before - edge_of(s, 2.0) < 250
+
+
+def follow(delays):
+    s = source()
+    for delay in delays:
+        learn_delay(s, float(delay), 1.0)
+        s["count"] += 1
+    return float(s["least"]), float(s["spread"])
+
+
+@pytest.mark.parametrize("offset", [0.0, -1.27e6, 8e13])
+@pytest.mark.parametrize("scale", [1e3, 1e6, 1e9])
+def test_delays_are_followed_whatever_their_offset_and_scale(offset, scale):
+    rng = np.random.default_rng(5)
+    least, spread = follow(offset + scale * rng.exponential(1.0, 2000))
+    assert least - offset == pytest.approx(0, abs=0.3 * scale)
+    assert spread == pytest.approx(scale, rel=0.5)
+
+
+def test_a_step_is_followed_and_one_outlier_is_not():
+    rng = np.random.default_rng(6)
+    calm = 100 + rng.exponential(10, 1000)
+    least, spread = follow([*calm, 1e9, *calm[:64]])
+    assert (least < 110, spread < 40) == (True, True)
+    least, spread = follow([*calm, *(10_000 + rng.exponential(1000, 1000))])
+    assert least + 3 * spread > 10_000, "the bound has gone up with the delays"

@@ -10,39 +10,28 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from slackwater.core.durations import format_duration
 from slackwater.reorder.policy import Names
 from slackwater.reorder.tide.loop import (
     BACK,
     CAUGHT_UP,
+    CUT,
     EARLY,
-    GUARD,
+    MEETING,
     NEW,
-    OLD,
+    ODD,
     SEQUENCE_GAP,
     SILENT,
     SLOW,
     SWAPPED,
     UNHEARD,
-    WARM_UP,
+    UNKNOWN,
 )
-from slackwater.reorder.tide.source import foretold
-from slackwater.reorder.tide.state import (
-    COUNT,
-    FAILURES,
-    GREATEST,
-    IDLE,
-    LIVE,
-    LONGEST,
-    NEVER,
-    SCALE,
-    SEEN,
-    STATUS,
-)
+from slackwater.reorder.tide.state import ABSENT, NEVER, Records
 
-__all__ = ["health", "words_for_late", "words_for_ready"]
+__all__ = ["health", "promise", "words_for_late", "words_for_ready"]
 
 Int64 = NDArray[np.int64]
-Float64 = NDArray[np.float64]
 Sentence: TypeAlias = "tuple[str | pa.Array, ...]"
 
 _SHOWN = 100  # sources told of one by one: the notes stay small however many there are
@@ -57,18 +46,19 @@ def words_for_ready(why: Int64, whom: Int64, value: Int64, names: Names | None) 
             return (_named(whom[at], names), " silent for ", _seconds(value[at]), " s")
         if kind == SEQUENCE_GAP:
             return ("sequence gap at ", _text(value[at]), " in ", _named(whom[at], names))
-        if kind == WARM_UP:
-            return ("warm-up: sources still to be met",)
+        if kind == MEETING:
+            return ("start: sources still to be met",)
         if kind == UNHEARD:
             return ("declared sources not heard yet: ", _text(value[at]))
-        assert kind == GUARD
-        return ("waited the usual delay, ", _seconds(value[at]), " s, for absent or new sources")
+        if kind == CUT:
+            return ("max_timeout: not waited for longer",)
+        assert kind == UNKNOWN
+        return ("waited ", _seconds(value[at]), " s for absent or new sources")
 
     return _told(why, sentence)
 
 
-def words_for_late(why: Int64, whom: Int64, value: Int64, timeout: Int64,
-                   names: Names | None) -> pa.Array:
+def words_for_late(why: Int64, whom: Int64, value: Int64, names: Names | None) -> pa.Array:
     """Why each late event is late."""
     def sentence(kind: int, at: Int64) -> Sentence:
         source, seconds = _named(whom[at], names), _seconds(value[at])
@@ -76,10 +66,11 @@ def words_for_late(why: Int64, whom: Int64, value: Int64, timeout: Int64,
             return ("new ", source)
         if kind == BACK:
             return (source, " came back after ", seconds, " s")
-        if kind == OLD:
-            return (source, " sent what was ", seconds, " s old, given up long before")
+        if kind == ODD:
+            return (source, " stamped it ", seconds, " s before it came: a wrong clock, or far too "
+                    "old")
         if kind == SLOW:
-            return (source, " took ", seconds, " s, timeout ", _seconds(timeout[at]), " s")
+            return (source, " took ", seconds, " s, longer than was waited for")
         if kind == SWAPPED:
             return (source, " swapped events ", seconds, " s apart")
         if kind == EARLY:
@@ -89,30 +80,55 @@ def words_for_late(why: Int64, whom: Int64, value: Int64, timeout: Int64,
     return _told(why, sentence)
 
 
-def health(whole: Int64, real: Float64, now: Int64, names: Names | None) -> dict[str, Any]:
+def promise(groups: Records, loss: float, longest: int | None) -> dict[str, Any]:
+    """How the promise is kept: late rows and those beyond the target, and what does not count.
+
+    `patience` and `debt` are those of the worst group; `warning` is there if a promise cannot be
+    kept.
+    """
+    heard = groups[groups["rows"] > 0]
+    rows, late, cut = (int(heard[name].sum()) for name in ("rows", "late", "cut"))
+    found: dict[str, Any] = {
+        "late_share": late / rows if rows else 0.0,
+        "debt": float(heard["debt"].max(initial=0.0)),
+        "patience": float(heard["patience"].max(initial=0.0)),
+        "odd_rows": int(heard["odd_rows"].sum()),
+        "cut": cut,
+    }
+    if longest is not None and cut > loss * rows:
+        found["warning"] = (
+            f"max_timeout={format_duration(longest)} makes {cut:,} of {rows:,} rows late "
+            f"({100 * cut / rows:.3g} %), more than loss={100 * loss:g} % allows; "
+            "a longer max_timeout, or none, would keep the promise")
+    return found
+
+
+def health(sources: Records, groups: Records, names: Names | None) -> dict[str, Any]:
     """How many sources are live, idle or new, and the most troubled of them one by one."""
-    heard = np.flatnonzero(whole[:, COUNT])
-    status = whole[heard, STATUS]
-    trouble = np.where(status == LIVE, 0, 2**40) + whole[heard, FAILURES]
-    worst = heard[np.argsort(-trouble, kind="stable")[:_SHOWN]]
-    labels = _named(worst, names).to_pylist()
+    heard = np.flatnonzero(sources["delay"] != NEVER)
+    of = sources[heard]
+    now = groups["now"][of["home"]]
+    live, met = of["status"] != ABSENT, of["seen"] != NEVER
+    silent = np.where(met, now - of["seen"], -1)
+    order = np.lexsort((-silent, live))[:_SHOWN]
+    labels = _named(heard[order], names).to_pylist()
     return {
-        "live": int((status == LIVE).sum()),
-        "idle": int((status == IDLE).sum()),
-        "new": int(((status != LIVE) & (status != IDLE)).sum()),
+        "live": int(live.sum()),
+        "idle": int((~live & met).sum()),
+        "new": int((~live & ~met).sum()),
         "worst": [
             {
                 "source": label.removeprefix("source "),
-                "status": {LIVE: "live", IDLE: "idle"}.get(int(whole[s, STATUS]), "new"),
-                "events": int(whole[s, COUNT]),
-                "failures": int(whole[s, FAILURES]),
-                "silent_us": _known(int(now[s]) - int(whole[s, SEEN]), whole[s, SEEN]),
-                "time": _known(int(whole[s, GREATEST]), whole[s, GREATEST]),
-                "rhythm_us": float(foretold(whole[s], real[s])),
-                "mean_gap_us": float(real[s, SCALE]),
-                "longest_silence_us": float(real[s, LONGEST]),
+                "status": "live" if live[i] else "idle" if met[i] else "new",
+                "events": int(of["count"][i]),
+                "silent_us": _known(int(silent[i]), of["seen"][i]),
+                "time": _known(int(of["newest"][i]), of["newest"][i]),
+                "delay_us": int(of["delay"][i]),
+                "reach_us": int(of["reach"][i]),
+                "mean_gap_us": float(of["gap"][i]),
+                "longest_silence_us": float(of["longest"][i]),
             }
-            for s, label in zip(worst, labels, strict=True)
+            for i, label in zip(order, labels, strict=True)
         ],
     }
 

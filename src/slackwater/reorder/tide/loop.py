@@ -6,415 +6,347 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from slackwater.core.release import Walk, advance_to, is_late, take
+from slackwater.core.release import Walk, advance_to, take
+from slackwater.reorder.tide.control import (
+    answer,
+    binder_code,
+    count_row,
+    learn_group,
+    look_at,
+    patience_of,
+    pay,
+    stranger_reach,
+)
 from slackwater.reorder.tide.heap import heapify, top_of, update
 from slackwater.reorder.tide.source import (
-    follow_silence,
-    foretold,
-    frontier,
-    idle_after,
-    is_from_before,
+    edge_of,
     is_old,
-    kind_of,
+    learn_delay,
     learn_gap,
+    learn_silence,
     move_on,
+    overdue,
+    reach_of,
 )
 from slackwater.reorder.tide.state import (
     ABSENT,
-    BEFORE,
-    COUNT,
-    DEBT,
-    DECIDES,
-    DENSE,
-    EVENTS,
-    EXPECTED,
-    FAILED,
-    FAILURES,
+    AHEAD,
     FAR,
-    FILLED,
-    FRONTIER,
-    GAP_TIME,
-    GREEN,
-    IDLE,
-    JOINED,
-    KIND,
-    LEVEL,
-    LIVE,
-    MISSING,
-    MOST,
     NEVER,
-    NOW,
-    PATIENCE,
-    PROMISE,
-    RUN,
-    RUN_ARRIVAL,
-    RUN_TIME,
-    SEEN,
-    SPARSE,
-    SPREAD,
-    START,
-    STATUS,
-    STRANGER,
-    TIMEOUT,
-    TOP,
-    USUAL,
-    WARMING,
-    WORST,
+    NOBODY,
+    OVERDUE,
+    STRANGERS,
+    Records,
 )
 
 __all__ = ["run", "threshold_at"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
+Bool = NDArray[np.bool_]
 
-# why an event left when it did: what the words of tide_words.py are made of
-CAUGHT_UP, SILENT, SEQUENCE_GAP, WARM_UP, UNHEARD, GUARD = range(6)
-# why an event is late
-BEHIND, NEW, BACK, SLOW, SWAPPED, EARLY, OLD = range(7)
+# why an event left when it did, and why another is late: what the words of explain.py are made of
+CAUGHT_UP, SILENT, SEQUENCE_GAP, MEETING, UNHEARD, UNKNOWN, CUT = range(7)
+BEHIND, NEW, BACK, SLOW, SWAPPED, EARLY, ODD = range(7)
 
-_CREDIT = 3.0    # late events that a long calm may save up
-_STRICT = 5.0    # late events beyond the target that call for stricter measures
-_GROW = 1.1      # a late event makes the timeout at least so much longer …
-_LEAP = 2.0      # … and at most so much
-_MARGIN = 1.25   # the timeout comes down to this many times the greatest delay of late,
-_FADE = 0.95     # which fades so much a block,
-_DOWN = 4.0      # in steps of this many parts of a block …
-_FIRST = 50      # … or, at first, of the events so far, if they are more than this
-_STEADY = 8      # a stranger that keeps coming late is waited for after so many events
-
-
-@njit(cache=True)
-def guarded(whole: Int64, gone: int, join_guard: int) -> bool:
-    """Whether a newcomer, or one coming back, is to be expected: then wait the usual delay."""
-    return bool(whole[ABSENT] + whole[MISSING] + gone > 0
-                or whole[EVENTS] - whole[JOINED] < join_guard)
+_MEET = 30        # at most so many rows are held back at the start (per declared source) …
+_TIMES = 3        # … until so many times as many rows as sources have come
+_GUARD = 0.1      # a stranger is expected for so many / loss rows after the last one
+_SILENCES = 3.0   # a source is absent after so many times its longest silence,
+_REACHES = 4.0    # and so many times its reach
+_WRONG = 1000.0   # a clock is wrong if it is off by so many times the usual spread,
+_BACK = 10.0      # (of a source that was right before: a tenth of that, behind its own frontier)
+_GAPS = 30.0      # and so many times the mean time between arrivals,
+_STEADY = 30.0    # and a delay like that comes again, within this part of it,
+_MINORITY = 1 / 3  # unless so many rows are like that
+_RATE = 1 / 256   # of the mean time between arrivals
 
 
 @njit(cache=True)
-def _limit(whole: Int64, real: Float64, gr: Float64) -> float:
-    return float(idle_after(real, gr[TIMEOUT + whole[KIND]], gr[PATIENCE]))
+def _waits(g: Records) -> bool:
+    return bool(g.disorder > 0)
 
 
 @njit(cache=True)
-def _calm(gr: Float64, kind: int) -> bool:
-    """Whether as many late events as came at once of late could be afforded again."""
-    return bool(gr[DEBT + kind] <= -gr[WORST + kind])
+def _is_absent(s: Records, g: Records, now: int, reach: int) -> bool:
+    return bool(now - s.seen > max(_SILENCES * s.longest, _REACHES * (reach - g.least)))
 
 
 @njit(cache=True)
-def _aim(gr: Float64, kind: int) -> float:
-    """What a timeout comes down to: a little above the greatest delay of late.
+def _overdue_reach(s: Records, g: Records) -> int:
+    """The reach of an overdue source: it follows its patience down, never up.
 
-    Until a block of delays has been seen that may be too little: not below twice the usual delay.
+    So its bound never goes back as time passes, and time that passes in one step or in many
+    releases the same.
     """
-    seen = _MARGIN * max(gr[MOST + kind], gr[BEFORE + kind])
-    return float(seen if gr[BEFORE + kind] > 0 else max(seen, 2 * gr[USUAL]))
+    return int(min(s.reach, reach_of(s, patience_of(g, s.patience), _waits(g))))
 
 
 @njit(cache=True)
-def _reach(edges: Int64, tops: Int64, now: int, gr: Float64) -> tuple[int, int, bool]:
-    """What all live sources are past, as shown or because nobody waits longer.
+def _limits(g: Records, now: int, loss: float, alone: bool, start: float) -> tuple[int, int]:
+    """The bound that strangers set, and why."""
+    if g.rows < min(_MEET, _TIMES * g.met):
+        return NEVER, MEETING
+    if g.missing > 0 and g.rows < _MEET * (g.met + g.missing):
+        return now - stranger_reach(g, start), UNHEARD
+    if not alone and g.rows - g.joined <= _GUARD / loss:
+        return now - stranger_reach(g, patience_of(g, g.stranger)), UNKNOWN
+    return int(FAR), CAUGHT_UP
 
-    Also the source that is furthest back, and whether a timeout decided.
+
+@njit(cache=True)
+def _least_bound(g: Records, sources: Records, now: int, heap: Int64, place: Int64, start: int,
+                 size: int, keys: Int64, changed: Bool) -> tuple[int, int, bool]:
+    """The least bound of all sources that are waited for, whose it is, and whether by the clock.
+
+    Sources ahead stand in a heap by edge, overdue ones in a heap by reach.
     """
-    least, who, gave_up = int(FAR), -1, False
-    for kind in (DENSE, SPARSE):
-        if tops[kind] < 0:
-            continue
-        limit = now - np.int64(np.ceil(gr[TIMEOUT + kind]))
-        if max(edges[kind], limit) < least:
-            least, who = int(max(edges[kind], limit)), int(tops[kind])
-            gave_up = limit > edges[kind]
-    return least, who, gave_up
+    first = top_of(heap[0], start, keys[0])
+    while first >= 0 and overdue(sources[first], now):
+        sources[first].status = OVERDUE
+        changed[first] = True
+        update(heap[0], place[0], start, size, keys[0], first, FAR)
+        update(heap[1], place[1], start, size, keys[1], first, -sources[first].reach)
+        first = top_of(heap[0], start, keys[0])
+    last = top_of(heap[1], start, keys[1])
+    while last >= 0:
+        s = sources[last]
+        reach = _overdue_reach(s, g)
+        if _is_absent(s, g, now, reach):
+            s.status = ABSENT
+            changed[last] = True
+            update(heap[1], place[1], start, size, keys[1], last, FAR)
+        elif reach < s.reach:
+            s.reach = reach
+            changed[last] = True
+            update(heap[1], place[1], start, size, keys[1], last, -reach)
+        else:
+            break
+        last = top_of(heap[1], start, keys[1])
+    by_edge = keys[0, first] if first >= 0 else FAR
+    if last >= 0 and now - sources[last].reach < by_edge:
+        return int(now - sources[last].reach), last, True
+    return int(by_edge), first, False
 
 
 @njit(cache=True)
-def _come_down(gr: Float64, edges: Int64, now: int, passed: float, block: int,
-               events: int) -> None:
-    """Let the timeouts come down while they decide.
-
-    A stall lets a timeout decide for a while, sources without rhythm do so all the time.  Where it
-    does not decide it costs nothing, so it comes down only while it would decide half of the time,
-    and not while there is debt.  That sparse sources will let it decide is known from the start.
-    """
-    for kind in (DENSE, SPARSE):
-        steps = block if kind == DENSE else min(block, max(events, _FIRST))
-        aim = _aim(gr, kind)
-        tempted = edges[kind] < now - aim
-        at = DECIDES + kind
-        gr[at] += ((1.0 if tempted else 0.0) - gr[at]) * -np.expm1(
-            -passed / (2 * gr[TIMEOUT + kind] + 1))
-        if tempted and _calm(gr, kind) and gr[at] > 0.5:
-            gr[TIMEOUT + kind] -= max(gr[TIMEOUT + kind] - aim, 0.0) * _DOWN / steps
-
-
-@njit(cache=True)
-def held_back(whole: Int64, real: Float64, now: int, warmup: int, timeout: int) -> int:
-    """WARM_UP or UNHEARD while sources are still to be met, else CAUGHT_UP."""
-    age = now - whole[START]
-    if whole[WARMING] and age < max(timeout, warmup) and (age < warmup or whole[GREEN] > 0):
-        return WARM_UP
-    if whole[MISSING] > 0 and age < 2 * timeout:
-        return UNHEARD
-    return CAUGHT_UP
+def _threshold(g: Records, sources: Records, now: int, least: int, who: int, by_clock: bool,
+               loss: float, alone: bool, start_patience: float, longest: float
+               ) -> tuple[int, int, int, int]:
+    """The threshold, who binds, why, and the source that is to be named."""
+    by_strangers, why = _limits(g, now, loss, alone, start_patience)
+    theta, binder, whom = least, NOBODY, who
+    if least >= FAR:  # nobody is waited for: an unknown source may come as late as any
+        theta = now - stranger_reach(g, patience_of(g, g.stranger))
+        why = UNKNOWN if why == CAUGHT_UP else why
+    if by_strangers < theta or least >= FAR:
+        theta, whom = min(theta, by_strangers), -1
+        if why == UNKNOWN:
+            binder = STRANGERS
+    else:
+        # what swaps places waits by its patience, as what is overdue does
+        binder = binder_code(who, by_clock or sources[who].swap > 0)
+        why = SILENT if by_clock else CAUGHT_UP
+        if sources[who].gap_time != NEVER:
+            why = SEQUENCE_GAP
+    if longest >= 0 and why != MEETING and theta < now - g.least - longest:
+        theta = np.int64(now - g.least - longest)
+        why, binder = CUT, NOBODY
+    if theta >= g.top:
+        binder = NOBODY  # nothing waits
+    return int(theta), binder, why, whom
 
 
 @njit(cache=True)
 def run(
     walk: Walk, time: Int64, arrival: Int64, group: Int64, source: Int64, sequence: Int64,
-    declared: Int64, whole: Int64, real: Float64, group_whole: Int64, group_real: Float64,
-    heap: Int64, place: Int64, starts: Int64, sizes: Int64, keys: Int64, built: Int64,
-    loss: float, block: int, warmup: int, first_timeout: int, longest: float, join_guard: int,
-    theta: Int64, buffer: Float64, why: Int64, whom: Int64, value: Int64, late_why: Int64,
-    late_value: Int64, late_timeout: Int64,
+    declared: Bool, sources: Records, groups: Records, heap: Int64, place: Int64, starts: Int64,
+    sizes: Int64, keys: Int64, built: Bool, changed: Bool, loss: float, start_patience: float,
+    longest: float, alone: bool, buffer: Float64, why: Int64, whom: Int64, value: Int64,
+    late_why: Int64, late_value: Int64,
 ) -> None:
-    """Set a threshold, and why, for every arrival."""
-    tops, edges = np.zeros(2, np.int64), np.zeros(2, np.int64)
+    """Set a threshold for every arrival, release by it, judge the arrival, and learn from it."""
     for j in range(len(time)):
-        g, s, t = group[j], source[j], time[j]
-        gw, gr, sw, sr = group_whole[g], group_real[g], whole[s], real[s]
-        if gw[EVENTS] == 0:
-            gw[START] = arrival[j]
-        passed = float(max(arrival[j] - gw[NOW], 0)) if gw[NOW] != NEVER else 0.0
-        now = gw[NOW] = max(gw[NOW], arrival[j])
-        if not built[g]:
-            for kind in (DENSE, SPARSE):
-                heapify(heap[kind], place[kind], starts[g], sizes[g], keys[kind])
-            built[g] = 1
+        gi, si, t = group[j], source[j], time[j]
+        g, s = groups[gi], sources[si]
+        begin, size = starts[gi], sizes[gi]
+        if not built[gi]:
+            for h in range(2):
+                heapify(heap[h], place[h], begin, size, keys[h])
+            built[gi] = True
 
-        # 1. what time has brought about since the arrival before
-        for kind in (DENSE, SPARSE):
-            top = top_of(heap[kind], starts[g], keys[kind])
-            while top >= 0 and now - whole[top, SEEN] > _limit(whole[top], real[top], gr):
-                whole[top, STATUS] = IDLE
-                whole[top, RUN] = 0
-                whole[top, FAILURES] += 1 - whole[top, FAILED]
-                whole[top, FAILED] = 1
-                gw[ABSENT] += 1
-                update(heap[kind], place[kind], starts[g], sizes[g], keys[kind], top, FAR)
-                top = top_of(heap[kind], starts[g], keys[kind])
-            tops[kind], edges[kind] = top, keys[kind, top] if top >= 0 else FAR
-        longest_wait = np.int64(np.ceil(max(gr[TIMEOUT + DENSE], gr[TIMEOUT + SPARSE])))
-        state = held_back(gw, gr, now, warmup, first_timeout)
-        if gw[WARMING] and state != WARM_UP:
-            gw[WARMING] = 0
-        usual = min(np.int64(gr[USUAL]), longest_wait)
-        ceiling = now - (usual if guarded(gw, 0, join_guard) else 0)
-        by_sources, top, gave_up = _reach(edges, tops, now, gr)
-        whom[j] = top
-        if state != CAUGHT_UP:
-            theta[j] = now - longest_wait
-            why[j], value[j] = state, gw[MISSING]
+        # 1. what is known before this instant
+        theta, whom[j] = g.theta, -1
+        if arrival[j] > g.now:
+            old, g.now = g.now, arrival[j]
+            g.before, g.instant = g.top, t
+            if g.rows > 0:
+                passed = float(g.now - old)
+                usual = passed if g.rows <= _MEET else min(passed, 4 * g.gap)
+                g.gap += (usual - g.gap) * max(_RATE, 1.0 / (g.rows + 1))
+                least, who, by_clock = _least_bound(g, sources, g.now, heap, place, begin, size,
+                                                    keys, changed)
+                theta, g.binder, why[j], whom[j] = _threshold(
+                    g, sources, g.now, least, who, by_clock, loss, alone, start_patience, longest)
+                theta = min(theta, g.top)  # beyond it there is nothing to release
+                g.theta = theta
+                value[j] = _worth(g, sources, why[j], whom[j], g.now)
         else:
-            _come_down(gr, edges, now, passed, block, gw[EVENTS])
-            theta[j] = min(by_sources, ceiling)
-            if ceiling < by_sources:
-                why[j], value[j] = GUARD, usual
-            elif gave_up:
-                _blame(top, whole, now, why, value, j)
-            else:
-                why[j] = CAUGHT_UP
+            # what came in one instant came together: none of it leaves before all is there
+            theta = min(theta, g.instant - 1)
+            g.instant = min(g.instant, t)
+        now = g.now
+        advance_to(walk, walk.of[j], theta, j, j)
 
         # 2. the event itself
-        advance_to(walk, walk.of[j], theta[j], j, j)
-        late = is_late(walk, j)
-        gw[PROMISE] = max(gw[PROMISE], theta[j])
+        late_by = take(walk, j)
+        g.rows += 1
         delay = now - t
-        was = sw[STATUS]
-        away = now - sw[SEEN] if sw[SEEN] != NEVER else np.int64(0)
-        if sw[COUNT] == 0:
-            gw[JOINED] = gw[EVENTS]
-            gw[GREEN] += 1
-            if declared[s]:
-                gw[MISSING] = max(gw[MISSING] - 1, 0)
-        elif sw[COUNT] == 2:
-            gw[GREEN] -= 1
-        # what no timeout could have waited for teaches nothing: a backlog, a clock far behind
-        hopeless = late and (float(delay) > longest or is_from_before(sw, t, sequence[j]))
-        live = not hopeless and (was == LIVE or _admit(sw, t, now, late))
-        if was == IDLE and late and not hopeless and sw[RUN] <= 1:
-            # not quiet, but cut off: such silences are to be sat out
-            grown = min(1.5 * float(away), 2 * _limit(sw, sr, gr))
-            gr[PATIENCE] = max(gr[PATIENCE], min(grown, 2 * longest))
-        kind = sw[KIND]
-        timeout = gr[TIMEOUT + kind]
-        late_why[j], late_value[j] = _excuse(sw, sr, was, t, delay, away, timeout, hopeless)
-        late_timeout[j] = np.int64(timeout)
-        if live:
-            if was != LIVE:
-                sw[STATUS] = LIVE
-                if sw[COUNT] > 0:
-                    gw[ABSENT] -= 1
-            follow_silence(sw, sr, now, _limit(sw, sr, gr))
-            sw[COUNT] += 1
-            # nobody waits for copies, unless too many of them are late
-            strict = max(gr[DEBT + DENSE], gr[DEBT + SPARSE]) > _STRICT
-            if sw[FRONTIER] != NEVER and (strict or not is_old(sw, t, sequence[j])):
-                calm = _calm(gr, DENSE) and _calm(gr, SPARSE)
-                learn_gap(sw, sr, float(t - sw[FRONTIER]), calm, strict)
-            move_on(sw, t, sequence[j], now - np.int64(np.ceil(timeout)))
-            sw[KIND] = kind_of(sw, sr, gr[USUAL])
-            if sw[KIND] != kind:
-                update(heap[kind], place[kind], starts[g], sizes[g], keys[kind], s, FAR)
-            update(heap[sw[KIND]], place[sw[KIND]], starts[g], sizes[g], keys[sw[KIND]], s,
-                   frontier(sw, sr))
+        excess = float(delay) - g.least
+        limit = max(_WRONG * g.spread, _GAPS * g.gap)
+        odd = bool(g.rows > _MEET and g.odd < _MINORITY and (
+            (t < s.frontier - limit / _BACK or s.least - g.least > limit) if s.frontier != NEVER
+            else excess > limit))
+        again = odd and s.delay != NEVER and abs(delay - s.delay) <= excess / _STEADY
+        g.odd += ((1.0 if again else 0.0) - g.odd) / 1024
+        stranger = s.status == ABSENT
+        late_why[j], late_value[j] = _excuse(s, stranger, odd, t, delay, now)
+        if s.delay == NEVER:
+            g.met += 1
+            if declared[si]:
+                g.missing = max(g.missing - 1, 0)
+        g.top = max(g.top, t)
+        if again:
+            g.odd_rows += 1
+            s.delay = delay
+            if s.status != ABSENT and s.least - g.least > limit:
+                _place(s, ABSENT, si, heap, place, begin, size, keys)
+            buffer[j] = float(now - g.theta)
+            continue
+
+        # 3. the controller
+        if stranger:
+            g.joined = g.rows
+        count_row(g, late_by > 0, t < g.before, loss)
+        news = look_at(g, s, stranger, t, float(delay), loss)
+        paid = pay(g, sources, news, loss)
+        if paid >= 0:
+            changed[paid] = True
+        if late_by > 0:
+            if longest >= 0 and excess > longest:
+                g.cut += 1
+            elif stranger:
+                g.stranger = answer(g, s, True, g.stranger, t, float(delay))
+            else:
+                s.patience = answer(g, s, False, s.patience, t, float(delay))
+
+        # 4. what it teaches
+        if odd:
+            s.delay = delay
         else:
-            if sw[COUNT] == 0:
-                gw[ABSENT] += 1
-            if not hopeless:
-                sw[SEEN] = max(sw[SEEN], now)
-            sw[COUNT] += 1
-        if not hopeless:
-            sw[FAILED] = 0
-        gw[TOP] = max(gw[TOP], t)
-        gw[EVENTS] += 1
-
-        # 3. what it has made known: others up to its own time may leave before it
-        if state == CAUGHT_UP:
-            for k in (DENSE, SPARSE):
-                tops[k] = top_of(heap[k], starts[g], keys[k])
-                edges[k] = keys[k, tops[k]] if tops[k] >= 0 else FAR
-            edge = min(_reach(edges, tops, now, gr)[0], ceiling)
-            if min(edge, t) > theta[j]:
-                theta[j] = min(edge, t)
-                why[j], whom[j] = CAUGHT_UP, s
-                gw[PROMISE] = max(gw[PROMISE], theta[j])
-                advance_to(walk, walk.of[j], theta[j], j, j)
-        take(walk, j)
-
-        # 4. the controller; strangers, and those that come back, are nobody's fault
-        if (was == LIVE and not hopeless) or (live and not late):
-            _control(gr, gw, kind, float(delay), late, loss, block, longest)
-        buffer[j] = float(now - gw[PROMISE])
+            learn_group(g, float(delay))
+            learn_delay(s, float(delay), g.spread)
+            # nobody waits for copies, unless too many of them are late
+            if s.frontier != NEVER and (g.debt > 0 or not is_old(s, t, sequence[j])):
+                learn_gap(s, float(t - s.frontier))
+            learn_silence(s, now)
+            move_on(s, t, sequence[j], g.theta)
+            s.delay = delay
+            s.count += 1
+            patience = patience_of(g, s.patience)
+            s.edge, s.reach = edge_of(s, patience), reach_of(s, patience, _waits(g))
+            _place(s, AHEAD, si, heap, place, begin, size, keys)
+        buffer[j] = float(now) - _known_now(g, sources, now, heap, begin, keys, loss, alone,
+                                            start_patience, longest)
 
 
 @njit(cache=True)
-def _blame(top: int, whole: Int64, now: int, why: Int64, value: Int64, j: int) -> None:
-    """The others stop waiting for `top`."""
-    why[j], value[j] = SILENT, 0
-    if top < 0:
-        return
-    value[j] = now - whole[top, SEEN]
-    if whole[top, GAP_TIME] != NEVER:
-        why[j], value[j] = SEQUENCE_GAP, whole[top, EXPECTED]
-    whole[top, FAILURES] += 1 - whole[top, FAILED]
-    whole[top, FAILED] = 1
+def _place(s: Records, status: int, at: int, heap: Int64, place: Int64, start: int, size: int,
+           keys: Int64) -> None:
+    """Put a source where it belongs."""
+    if s.status == OVERDUE:
+        update(heap[1], place[1], start, size, keys[1], at, FAR)
+    if status == AHEAD:
+        update(heap[0], place[0], start, size, keys[0], at, s.edge)
+    elif s.status == AHEAD:
+        update(heap[0], place[0], start, size, keys[0], at, FAR)
+    s.status = status
 
 
 @njit(cache=True)
-def _admit(sw: Int64, t: int, now: int, late: bool) -> bool:
-    """Whether a source that is not live becomes so.
-
-    At once if its event is not behind the watermark.  Else once it has kept up for a while: a
-    backlog runs through the past faster than time, a slow source does not.
-    """
-    if not late:
-        return True
-    if sw[RUN] == 0:
-        sw[RUN_TIME], sw[RUN_ARRIVAL] = t, now
-    sw[RUN] += 1
-    if sw[RUN] < _STEADY:
-        return False
-    sw[RUN] = 0
-    return bool(2 * (now - sw[RUN_ARRIVAL]) >= t - sw[RUN_TIME])
+def _known_now(g: Records, sources: Records, now: int, heap: Int64, start: int, keys: Int64,
+               loss: float, alone: bool, start_patience: float, longest: float) -> int:
+    """The threshold at once after this arrival, as far as the tops of the heaps tell."""
+    first, last = top_of(heap[0], start, keys[0]), top_of(heap[1], start, keys[1])
+    least, who, by_clock = int(FAR), -1, False
+    if first >= 0:
+        s = sources[first]
+        least, who = int(max(s.edge, now - s.reach) if overdue(s, now) else s.edge), first
+    if last >= 0 and now - sources[last].reach < least:
+        least, who, by_clock = int(now - sources[last].reach), last, True
+    return _threshold(g, sources, now, least, who, by_clock, loss, alone, start_patience,
+                      longest)[0]
 
 
 @njit(cache=True)
-def _excuse(sw: Int64, sr: Float64, was: int, t: int, delay: int, away: int,
-            timeout: float, hopeless: bool) -> tuple[int, int]:
+def _worth(g: Records, sources: Records, why: int, whom: int, now: int) -> int:
+    """The number that goes with a reason."""
+    if why == SILENT:
+        return int(now - sources[whom].seen)
+    if why == SEQUENCE_GAP:
+        return int(sources[whom].expected)
+    if why == UNHEARD:
+        return int(g.missing)
+    return int(now - g.theta) if g.theta != NEVER else 0
+
+
+@njit(cache=True)
+def _excuse(s: Records, stranger: bool, odd: bool, t: int, delay: int, now: int) -> tuple[int, int]:
     """Why this event is late, if it is."""
-    if hopeless:
-        return OLD, delay
-    if was == STRANGER:
-        return NEW, away
-    if was == IDLE:
-        return BACK, away
-    if delay > timeout:
+    if odd:
+        return ODD, delay
+    if s.seen == NEVER:
+        return NEW, delay
+    if stranger:
+        return BACK, now - s.seen
+    if delay > s.reach:
         return SLOW, delay
-    if t < sw[FRONTIER]:
-        return SWAPPED, sw[FRONTIER] - t
-    if t < sw[FRONTIER] + foretold(sw, sr):
-        return EARLY, frontier(sw, sr) - t
+    if t < s.frontier:
+        return SWAPPED, s.frontier - t
+    if t < s.edge:
+        return EARLY, s.edge - t
     return BEHIND, 0
 
 
 @njit(cache=True)
-def _control(gr: Float64, gw: Int64, kind: int, delay: float, late: bool, loss: float,
-             block: int, longest: float) -> None:
-    """Keep the share of late events at the target, among dense and among sparse sources.
-
-    The debt is what adaptive conformal inference adds up: late events minus the target.  Nothing
-    gets bolder before it is paid back and as much again is saved up for the next burst; a late
-    event makes the timeout longer at once.
-    """
-    debt = gr[DEBT + kind] + (1.0 if late else 0.0) - loss
-    gr[DEBT + kind] = max(debt, -max(_CREDIT, gr[WORST + kind]))
-    gr[WORST + kind] = max(debt, gr[WORST + kind] * (1 - 0.02 / block))
-    gr[MOST + kind] = max(gr[MOST + kind], delay)
-    timeout = gr[TIMEOUT + kind]
-    if late and delay > timeout:
-        grown = max(_GROW * timeout, min(_GROW * delay, _LEAP * timeout))
-        gr[TIMEOUT + kind] = min(max(grown, 1000.0), longest)
-    gr[PATIENCE] *= 1 - 0.1 / block
-    gw[FILLED + kind] += 1
-    if gw[FILLED + kind] >= block:
-        gw[FILLED + kind] = 0
-        gr[BEFORE + kind] = max(gr[MOST + kind], _FADE * gr[BEFORE + kind])
-        gr[MOST + kind] = 0.0
-    if delay < 0:
-        return  # a clock that is fast says nothing of the way
-    # the usual delay: as TCP keeps its round-trip time, a stall counting for no more than twice it
-    rate = max(1 / 64, 1 / (gw[EVENTS] + 1))
-    if gw[EVENTS] > 16 and gr[USUAL] > 0:
-        delay = min(delay, 2 * gr[USUAL])
-    gr[LEVEL] += (delay - gr[LEVEL]) * rate
-    gr[SPREAD] += (abs(delay - gr[LEVEL]) - gr[SPREAD]) * rate
-    gr[USUAL] = gr[LEVEL] + 2 * gr[SPREAD]
-
-
-@njit(cache=True)
 def threshold_at(
-    now: Int64, whole: Int64, real: Float64, group_whole: Int64, group_real: Float64,
-    members: Int64, starts: Int64, sizes: Int64, keys: Int64,
-    warmup: int, first_timeout: int, join_guard: int,
-    theta: Int64, why: Int64, whom: Int64, value: Int64,
+    now: Int64, sources: Records, groups: Records, members: Int64, starts: Int64, sizes: Int64,
+    loss: float, start_patience: float, longest: float, alone: bool, theta: Int64, why: Int64,
+    whom: Int64, value: Int64,
 ) -> None:
     """What time alone has reached for each group; changes nothing."""
-    tops, edges, idle = np.zeros(2, np.int64), np.zeros(2, np.int64), np.zeros(2, np.int64)
-    for g in range(len(theta)):
-        gw, gr = group_whole[g], group_real[g]
-        if now[g] == NEVER:
-            theta[g] = NEVER
+    for gi in range(len(theta)):
+        g = groups[gi]
+        theta[gi], whom[gi] = NEVER, -1
+        if now[gi] == NEVER or g.rows == 0:
             continue
-        clock = max(now[g], gw[NOW])
-        tops[:], edges[:], idle[:] = -1, FAR, FAR
-        for p in range(starts[g], starts[g] + sizes[g]):
-            s = members[p]
-            kind = whole[s, KIND]
-            key = keys[kind, s]
-            if key == FAR:
+        if now[gi] <= g.now:  # more may come in this instant
+            theta[gi] = min(g.theta, g.instant - 1)
+            continue
+        clock = now[gi]
+        least, who, by_clock = int(FAR), -1, False
+        for p in range(starts[gi], starts[gi] + sizes[gi]):
+            s = sources[members[p]]
+            if s.status == ABSENT:
                 continue
-            if clock - whole[s, SEEN] > _limit(whole[s], real[s], gr):
-                idle[kind] = min(idle[kind], key)
-            elif key < edges[kind] or (key == edges[kind] and s < tops[kind]):
-                edges[kind], tops[kind] = key, s
-        gone = 1 if idle[DENSE] < edges[DENSE] or idle[SPARSE] < edges[SPARSE] else 0
-        longest_wait = np.int64(np.ceil(max(gr[TIMEOUT + DENSE], gr[TIMEOUT + SPARSE])))
-        by_sources, top, gave_up = _reach(edges, tops, clock, gr)
-        whom[g] = top
-        state = held_back(gw, gr, clock, warmup, first_timeout)
-        if state != CAUGHT_UP:
-            theta[g] = clock - longest_wait
-            why[g], value[g] = state, gw[MISSING]
-            continue
-        usual = min(np.int64(gr[USUAL]), longest_wait)
-        ceiling = clock - (usual if guarded(gw, gone, join_guard) else 0)
-        theta[g] = min(by_sources, ceiling)
-        if ceiling < by_sources:
-            why[g], value[g] = GUARD, usual
-        elif gave_up:
-            why[g], value[g] = SILENT, clock - whole[top, SEEN]
-            if whole[top, GAP_TIME] != NEVER:
-                why[g], value[g] = SEQUENCE_GAP, whole[top, EXPECTED]
-        else:
-            why[g], value[g] = CAUGHT_UP, np.int64(0)
+            bound, late = s.edge, s.status == OVERDUE or overdue(s, clock)
+            if late:
+                reach = _overdue_reach(s, g)
+                if _is_absent(s, g, clock, reach):
+                    continue
+                bound = clock - reach
+            if bound < least:
+                least, who, by_clock = bound, members[p], late
+        theta[gi], _, why[gi], whom[gi] = _threshold(g, sources, clock, least, who, by_clock, loss,
+                                                     alone, start_patience, longest)
+        value[gi] = _worth(g, sources, why[gi], whom[gi], clock)

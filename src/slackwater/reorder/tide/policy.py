@@ -11,75 +11,59 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slackwater.core.durations import Duration
-from slackwater.core.errors import ConfigError, SnapshotError
+from slackwater.core.errors import ConfigError
 from slackwater.core.kernel import Store
 from slackwater.core.release import Walk
 from slackwater.core.state.pages import Pages
-from slackwater.reorder.policy import (
-    Estimator,
-    Float64,
-    Int64,
-    Names,
-    Policy,
-    Seen,
-    durations,
-)
-from slackwater.reorder.tide.explain import health, words_for_late, words_for_ready
+from slackwater.reorder.policy import Estimator, Float64, Int64, Names, Policy, Seen, durations
+from slackwater.reorder.tide.explain import health, promise, words_for_late, words_for_ready
 from slackwater.reorder.tide.loop import run, threshold_at
-from slackwater.reorder.tide.source import frontier
 from slackwater.reorder.tide.state import (
-    FAILED,
-    FAILURES,
+    ABSENT,
+    AHEAD,
     FAR,
-    GROUP_INTS,
-    KIND,
-    LIVE,
+    NEVER,
     NO_SEQUENCE,
-    NOW,
-    RUN,
-    SOURCE_INTS,
-    STATUS,
-    TIMEOUT,
+    OVERDUE,
     fresh_group,
     fresh_source,
 )
 
 __all__ = ["Tide", "as_share"]
 
-_BY_SILENCE = [STATUS, FAILURES, FAILED, RUN]  # what changes of a source by its silence
-_FEWEST, _MOST = 100, 100_000  # arrivals over which a greatest delay is taken
+_START = 0.11     # the patience to start with, over the loss: a tail that falls as 1 / delay
+_STRANGER = 15.0  # the patience with strangers to start with, if that is less
 
 
 @dataclass(frozen=True)
 class Tide(Policy):
-    """Release an event once every live source is past it, as shown or as its rhythm foretells.
+    """Release an event once every source is past it, as shown or as its delays make likely.
 
     A buffer time must be long enough for the one source that stalls.  But a stall can be seen: that
-    source is silent.  So each source has a frontier, the greatest time it has shown plus a low
-    quantile of its gaps (below zero if its events swap places), held back at a missing sequence
-    number.  What all live sources are past may leave.  Where a source is silent a timeout decides;
-    it gets longer with each late event that it caused and shorter by the arrivals that it decided,
-    unless more events were late than the target allows (online control as in adaptive conformal
-    inference); after a burst of late events as many must be saved up before it gets shorter again.
-    Poisson and bursty sources foretell nothing, and the timeout is what remains.
+    source is silent.  So each source has a bound, a time that its next event will hardly be older
+    than, the greater of two: what it has *shown* (its greatest time, or the first missing sequence
+    number, and beyond it what its rhythm foretells) and what the *clock* says (now less the delay
+    that its events hardly exceed: their low end plus `patience` times their spread).  What is below
+    every source's bound is released.
 
-    There are two such timeouts.  A source that sends many events within a usual delay is *dense*:
-    if it is silent, something is held up, and waiting pays.  The silence of a *sparse* source (no
-    rhythm, few events) tells nothing; it is waited for as long as sparse sources' events take.  So
-    a few slow Poisson sources do not make everybody wait for the stalls of the fast ones.
+    Nothing is measured in seconds: patience is a pure number, and it is what is controlled.  Every
+    late event makes the group more patient with its source, every arrival makes it less patient
+    with the one source that all wait for, `loss` times as much: so the share of late events tends
+    to `loss` (online control as in adaptive conformal inference), whatever the delays' scale, sign
+    and law.  As long as no more events come out of order than may be late, nothing waits at all.
+    The page ``docs/tide.md`` has it in full.
 
-    - A source is idle, and not waited for, after a silence of three times its longest usual one or
-      twice the timeout, whichever is longer: within that time the others' latency recovers.  (Where
-      sources are cut off and come back with what they held, such silences are sat out, up to twice
-      `max_timeout`.)  While
-      one is idle the others wait the usual delay (most are shorter), so that it can come back.  It
-      is live again with its first event that is not behind the watermark; a backlog is late, moves
-      nothing, and does not count against the target.
-    - An event stamped ahead of its arrival waits until the clock is there: a clock that is fast
-      keeps back its own events, and makes no other event late.
-    - Undeclared sources cost a warm-up: for `warmup` and until every source has been heard three
-      times, at most `timeout`, only the timeout releases.  One that joins later may find its first
-      events late; ``_reason`` says ``new source``.
+    - **Promise.**  After a warm-up of ``10 / loss`` rows, at most the share `loss` of the rows is
+      late over any stretch as long.  A first burst beyond all that was seen before cannot be
+      foreseen; the notes then show the debt, which is paid back (at most 100 rows of it).
+    - **Sources** that are silent for longer than ever (three times, and four times their delays)
+      are not waited for until they come back.  After a new or absent source has come, the next one
+      is expected for ``0.1 / loss`` rows.  Declared sources are expected from the start.
+    - **Wrong clocks.**  A source whose delays are a thousand times the usual spread off, and stay
+      the same, has a wrong clock: nobody waits for it and its rows do not count (``odd_rows`` in
+      the notes), unless a third of all rows is like that.  A clock that is fast keeps back its own
+      events and makes no other event late.
+    - **One instant.**  Events with equal arrivals came together: none is late because of another.
 
     Each released row says what it waited for, each late one why it is late.  Without a ``source``
     role every key is one source.
@@ -89,33 +73,30 @@ class Tide(Policy):
     loss
         The share of events that may be late: ``"0.1%"``, or a number between 0 and 1.
     sources
-        The names of the sources, if they are known: every key waits for all of them, for as long as
-        twice `timeout`, and there is no warm-up. As text: names separated by spaces.
-    timeout
-        The timeout to start with.
+        The names of the sources, if they are known: for ``1 / loss`` rows each key waits for those
+        that it has not heard. As text: names separated by spaces.
     max_timeout
-        It gets no longer than this. Late events older than that do not count against the target,
-        and nobody waits for a source that sends no others.
-    warmup
-        See above.
+        Wait no longer than this for anyone, beyond the least delay; None: as long as the loss asks
+        for. The late rows that this costs are counted in the notes (``cut``).
 
     Examples
     --------
     >>> print(Tide(loss="0.5%", sources=["a", "b"]))
-    Tide(loss=0.005, sources=('a', 'b'), timeout='5s', max_timeout='1m', warmup='2s')
+    Tide(loss=0.005, sources=('a', 'b'), max_timeout=None)
 
     Two sources, each an event a second. What leaves was waited for from the other one:
 
     >>> import numpy as np, pyarrow as pa
     >>> from slackwater.core.events import Roles
     >>> from slackwater.reorder import Reorder
-    >>> tenth = np.arange(200) * 500_000 + 1_700_000_000_000_000
-    >>> rows = pa.record_batch({"time": tenth, "arrival": tenth + 50_000,
-    ...                         "source": ["a", "b"] * 100})
+    >>> half = np.arange(200) * 500_000 + 1_700_000_000_000_000
+    >>> late = np.arange(200) % 2 * 600_000
+    >>> rows = pa.record_batch({"time": half, "arrival": half + late, "source": ["a", "b"] * 100})
+    >>> rows = rows.sort_by("arrival")
     >>> roles = Roles("time", "arrival", source="source", unit="us")
-    >>> out = Reorder(Tide(sources=["a", "b"]), roles).start().push(rows)
-    >>> out.ready.num_rows, out.ready["_reason"][150].as_py()
-    (199, 'waited for source b')
+    >>> out = Reorder(Tide(), roles).start().push(rows)
+    >>> out.late.num_rows, out.ready["_reason"][150].as_py()
+    (0, 'waited for source b')
 
     References
     ----------
@@ -126,21 +107,16 @@ class Tide(Policy):
 
     loss: float | str = 0.001
     sources: tuple[str, ...] | None = None
-    timeout: Duration = "5s"
-    max_timeout: Duration = "1 minute"
-    warmup: Duration = "2s"
+    max_timeout: Duration | None = None
 
     needs_source = True
+    bound = "loss"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "loss", as_share(self.loss, step="Tide.loss"))
         object.__setattr__(self, "sources", _names(self.sources))
-        durations(self, "timeout", "max_timeout", "warmup")
-        if self.max_timeout < self.timeout:  # type: ignore[operator]
-            raise ConfigError("is shorter than the timeout to start with", step="Tide.max_timeout",
-                              expected=f"at least {self.timeout} us", got=f"{self.max_timeout} us")
-
-    bound = "loss"
+        if self.max_timeout is not None:
+            durations(self, "max_timeout")
 
     def estimator(self, store: Store, *, literal: bool = False) -> TideEstimator:
         """Start afresh."""
@@ -148,21 +124,22 @@ class Tide(Policy):
 
 
 class TideEstimator(Estimator):
-    """`Tide` at work for any number of keys and sources."""
+    """`Tide` at work for any number of groups and sources."""
 
     def __init__(self, policy: Tide, store: Store) -> None:
         self._policy = policy
         assert isinstance(policy.loss, float)
-        self._block = int(np.clip(round(1 / policy.loss), _FEWEST, _MOST))
-        self._groups = Pages("tide-groups", fresh_group(policy.timeout,  # type: ignore[arg-type]
-                                                        len(policy.sources or ())), store)
-        self._sources = Pages("tide-sources", {**fresh_source(), "home": np.int64(0),
-                                               "declared": np.int64(-1)}, store)
+        self._start = _START / policy.loss
+        self._longest = -1.0 if policy.max_timeout is None else float(policy.max_timeout)  # type: ignore[arg-type]
+        self._groups = Pages("tide-groups", {"of": fresh_group(
+            self._start, min(_STRANGER, self._start), len(policy.sources or ()))}, store)
+        self._sources = Pages("tide-sources", {"of": fresh_source()}, store)
         self._alone = True  # no source role: no source can join
-        self._arrange()
+        self._stale = True
         none = np.zeros(0, np.int64)
         self._last = self._quiet = (none, none, none)
-        self._late, self._timeout = (none, none, none), none
+        self._late = (none, none, none)
+        self._arrange()
 
     def grow(self, groups: int, sources: int) -> None:
         """Have room."""
@@ -172,39 +149,42 @@ class TideEstimator(Estimator):
     def reset(self, groups: Int64) -> None:
         """Start these groups afresh."""
         self._groups.reset(groups)
+        self._stale = self._stale or len(groups) > 0
 
     def reset_sources(self, sources: Int64) -> None:
         """Start these sources afresh."""
         self._sources.reset(sources)
-        if len(sources):
-            self._stale = True
+        self._stale = self._stale or len(sources) > 0
+
+    def silent_sources(self, now: int, silence: int) -> Int64:
+        """Sources not heard for longer than `silence`."""
+        self._sources.need_all()
+        of = self._sources["of"]
+        return np.flatnonzero((of["delay"] != NEVER) & (of["seen"] < now - silence))
+
+    def look(self, seen: Seen) -> Int64:
+        """A threshold never exceeds the greatest time so far."""
+        self._groups.need(seen.group)
+        return np.maximum(np.maximum.accumulate(seen.time), self._groups["of"]["top"][seen.group])
 
     def advance(self, seen: Seen, walk: Walk) -> Float64:
         """Run through the arrivals."""
         source = seen.group if seen.source is None else seen.source
         self._alone = seen.source is None
-        self._meet(seen, source)
+        declared = self._meet(seen, source)
         n = len(seen)
-        sequence = (np.full(n, NO_SEQUENCE) if seen.sequence is None else seen.sequence)
+        sequence = np.full(n, NO_SEQUENCE) if seen.sequence is None else seen.sequence
         self._groups.touch(seen.group)
-        self._sources.touch(source)
-        theta, why, whom, value, late_why, late_value, timeout = (
-            np.zeros(n, np.int64) for _ in range(7))
+        why, whom, value, late_why, late_value = (np.zeros(n, np.int64) for _ in range(5))
         buffer = np.zeros(n)
-        quiet = self._sources["whole"][:, _BY_SILENCE]
-        policy = self._policy
-        run(walk, seen.time, seen.arrival, seen.group, source, sequence, self._sources["declared"],
-            self._sources["whole"], self._sources["real"], self._groups["whole"],
-            self._groups["real"], self._heap, self._place, self._starts, self._sizes, self._keys,
-            self._built, policy.loss, self._block, policy.warmup, policy.timeout,
-            float(policy.max_timeout),  # type: ignore[arg-type]
-            0 if self._alone else self._block, theta, buffer, why, whom, value, late_why,
-            late_value, timeout)
-        # a source that was waited for in vain, or went idle, has changed without an arrival
-        changed = self._sources["whole"][:, _BY_SILENCE] != quiet
-        self._sources.touch(np.flatnonzero(changed.any(axis=1)))
+        changed = np.zeros(self._sources.rows, bool)
+        run(walk, seen.time, seen.arrival, seen.group, source, sequence, declared,
+            self._sources["of"], self._groups["of"], self._heap, self._place, self._starts,
+            self._sizes, self._keys, self._built, changed, self._policy.loss, self._start,
+            self._longest, self._alone, buffer, why, whom, value, late_why, late_value)
+        self._sources.touch(np.flatnonzero(changed))  # what changed without an arrival of its own
         self._last = (why, whom, value)
-        self._late, self._timeout = (late_why, source, late_value), timeout
+        self._late = (late_why, source, late_value)
         return buffer
 
     def thresholds(self, now: Int64) -> Int64:
@@ -212,10 +192,8 @@ class TideEstimator(Estimator):
         self._need()
         n = self._groups.rows
         theta, why, whom, value = (np.zeros(n, np.int64) for _ in range(4))
-        policy = self._policy
-        threshold_at(now, self._sources["whole"], self._sources["real"], self._groups["whole"],
-                     self._groups["real"], self._members, self._starts, self._sizes, self._keys,
-                     policy.warmup, policy.timeout, 0 if self._alone else self._block,
+        threshold_at(now, self._sources["of"], self._groups["of"], self._members, self._starts,
+                     self._sizes, self._policy.loss, self._start, self._longest, self._alone,
                      theta, why, whom, value)
         self._quiet = (why, whom, value)
         return theta
@@ -233,30 +211,22 @@ class TideEstimator(Estimator):
     def why_late(self, row: Int64, names: Names | None) -> pa.Array:
         """Why rows of the last batch are late."""
         why, whom, value = (part[row] for part in self._late)
-        return words_for_late(why, whom, value, self._timeout[row], names)
+        return words_for_late(why, whom, value, names)
 
     def notes(self, names: Names | None) -> dict[str, Any]:
-        """The longest timeout, and the sources' health."""
+        """How the promise is kept, and how the sources fare."""
         self._need()
-        whole, home = self._sources["whole"], self._sources["home"]
-        kinds = np.unique(whole[whole[:, STATUS] == LIVE, KIND])
-        return {
-            "timeout": float(self._groups["real"][:, [TIMEOUT + k for k in kinds]].max(initial=0)),
-            "sources": health(whole, self._sources["real"], self._groups["whole"][home, NOW],
-                              names) if len(whole) else {},
-        }
+        sources, groups = self._sources["of"], self._groups["of"]
+        return {**promise(groups, self._policy.loss, self._policy.max_timeout),  # type: ignore[arg-type]
+                "sources": health(sources, groups, names) if len(sources) else {}}
 
     def save(self) -> dict[str, Any]:
         """Write the touched pages."""
         return {"groups": self._groups.save(), "sources": self._sources.save(),
-                "widths": [GROUP_INTS, SOURCE_INTS], "alone": self._alone}
+                "alone": self._alone}
 
     def load(self, meta: Mapping[str, Any]) -> None:
         """Know the pages that `save` told of."""
-        if meta["widths"] != [GROUP_INTS, SOURCE_INTS]:
-            raise SnapshotError("Tide keeps other numbers than the snapshot has",
-                                step="restore reorder", expected=[GROUP_INTS, SOURCE_INTS],
-                                got=meta["widths"], hint="resume with the release that wrote it")
         self._alone = meta["alone"]
         self._groups.load(meta["groups"])
         self._sources.load(meta["sources"])
@@ -270,17 +240,17 @@ class TideEstimator(Estimator):
         if self._stale or len(self._sizes) < self._groups.rows:
             self._arrange()
 
-    def _meet(self, seen: Seen, source: Int64) -> None:
-        """See who is new, and put each group's sources side by side."""
+    def _meet(self, seen: Seen, source: Int64) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """See who is new, put each group's sources side by side; which new ones are declared."""
         if seen.source is None and self._sources.rows < self._groups.rows:
             self._sources.grow(self._groups.rows)
             self._stale = True
         self._sources.touch(source)
-        declared = self._sources["declared"]
-        new = np.flatnonzero(declared[source] < 0)
+        of = self._sources["of"]
+        declared = np.zeros(len(of), bool)
+        new = np.flatnonzero(of["delay"][source] == NEVER)
         if len(new):
-            self._sources["home"][source] = seen.group
-            declared[source[new]] = 0
+            of["home"][source[new]] = seen.group[new]
             if seen.source_column is not None and self._policy.sources:
                 column = seen.source_column.take(pa.array(new))
                 if pa.types.is_dictionary(column.type):
@@ -291,20 +261,21 @@ class TideEstimator(Estimator):
                     zero_copy_only=False)
             self._stale = True
         self._need()
+        return declared
 
     def _arrange(self) -> None:
         """Put each group's sources side by side, in heaps to be built when they are needed."""
         self._stale = False
-        home, whole, real = (self._sources[c] for c in ("home", "whole", "real"))
+        of = self._sources["of"]
+        home, status = of["home"], of["status"]
         self._members = np.argsort(home, kind="stable")
         self._sizes = np.bincount(home, minlength=self._groups.rows).astype(np.int64)
         self._starts = np.concatenate([[0], np.cumsum(self._sizes)]).astype(np.int64)
         self._heap = np.stack([self._members, self._members])
         self._place = np.zeros((2, len(home)), np.int64)
-        self._built = np.zeros(len(self._sizes), np.int64)
-        self._keys = np.full((2, len(home)), FAR)
-        for s in np.flatnonzero(whole[:, STATUS] == LIVE):
-            self._keys[whole[s, KIND], s] = frontier(whole[s], real[s])
+        self._built = np.zeros(len(self._sizes), bool)
+        self._keys = np.stack([np.where(status == AHEAD, of["edge"], FAR),
+                               np.where(status == OVERDUE, -of["reach"], FAR)])
 
 
 def as_share(value: float | str, *, step: str) -> float:

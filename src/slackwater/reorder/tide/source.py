@@ -4,186 +4,141 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from slackwater.reorder.tide.state import (
-    BASE,
-    BLOCK,
-    COUNT,
-    DENSE,
-    EXPECTED,
-    FRONTIER,
-    GAP,
-    GAP_TIME,
-    GREATEST,
-    LEAST,
-    LONGEST,
-    NEVER,
-    NO_SEQUENCE,
-    PENDING,
-    SCALE,
-    SEEN,
-    SPARSE,
-    SQUARE,
-    STEP,
-)
+from slackwater.reorder.tide.state import NEVER, NO_SEQUENCE, Records
 
-__all__ = ["follow_silence", "frontier", "idle_after", "is_from_before", "is_old", "kind_of",
-           "learn_gap", "move_on"]
+__all__ = ["edge_of", "is_old", "learn_delay", "learn_gap", "learn_silence", "move_on", "overdue",
+           "reach_of"]
 
-Int64 = NDArray[np.int64]
-Float64 = NDArray[np.float64]
-
-_LEARNT = 8        # so many gaps, and the rhythm counts
-_BLOCK = 64        # gaps over which the smallest is taken, at first fewer
-_RELAX = 0.5       # part of the way from GAP to that smallest gap, once a block
-_GIVE = 0.1        # a surprise takes this part of a mean gap off GAP; the next one twice as much …
-_CALM = 1 - 1 / 16  # … unless it keeps still meanwhile
-_BEYOND = 1.25     # a surprise while too many are late: more of the kind will come, and worse
-_WORTH = 0.25      # a rhythm that foretells less than this part of a mean gap is none (Poisson)
-_RARE = 5.0        # a Poisson source pauses longer than 1 + 5 mean gaps twice in a thousand times
-_FORGET = 1 - 1 / 256  # of the longest silence, an event
+_MEMORY = 1 / 64   # weight of a new observation in a mean, once there are that many
+_CLIP = 4.0        # an observation counts for no more than so many times the mean: one is no rule
+_DRIFT = 1 / 50    # the low end of delays rises so much more slowly than a mean would
+_SETTLED = 8       # so many events, and a rhythm counts
+_MARGIN = 1.5      # a rhythm foretells the low end of the gaps less so many times their spread
 _JUMP = 62         # sequence numbers further apart than this are a restart, not a gap
 
 
 @njit(cache=True)
-def frontier(whole: Int64, real: Float64) -> int:
-    """The time that the next event of this source will not be older than."""
-    return int(whole[FRONTIER] + np.int64(np.floor(foretold(whole, real))))
+def edge_of(s: Records, patience: float) -> int:
+    """The time that its next event will not be older than, by what it has shown.
 
-
-@njit(cache=True)
-def foretold(whole: Int64, real: Float64) -> float:
-    """How far beyond its frontier the next event will be; below zero if its events swap places."""
-    gap = real[GAP]
-    if whole[COUNT] <= _LEARNT or gap < _WORTH * real[SCALE]:
-        return float(min(gap, 0.0))
-    return float(gap)
-
-
-@njit(cache=True)
-def kind_of(whole: Int64, real: Float64, usual: float) -> int:
-    """DENSE if a silence as long as two usual delays tells that something is held up."""
-    if whole[COUNT] <= _LEARNT or foretold(whole, real) > 0:
-        return DENSE
-    spread = np.sqrt(max(real[SQUARE] - real[SCALE] ** 2, 0.0))
-    return DENSE if real[SCALE] + _RARE * spread <= 2 * usual else SPARSE
-
-
-@njit(cache=True)
-def learn_gap(whole: Int64, real: Float64, gap: float, relax: bool, strict: bool) -> bool:
-    """See how far beyond the frontier an event was; True if it was not foretold.
-
-    A quantile by steps: a surprise takes a step off, and steps double while surprises follow each
-    other; blocks without one bring it back towards their smallest gap, if `relax` gives leave.
-    When far too many events were late (`strict`) a surprise counts in full and more.
+    Its frontier; beyond it by its rhythm (a Poisson source has none), before it if its events swap.
     """
-    surprise = gap < foretold(whole, real)
-    size = abs(gap)
-    real[SCALE] = size if whole[COUNT] <= 1 else real[SCALE] + (size - real[SCALE]) / 16
-    rate = max(1 / 64, 1 / max(whole[COUNT], 1))
-    real[SQUARE] += (size * size - real[SQUARE]) * rate
-    least_step = _GIVE * real[SCALE]
-    real[LEAST] = min(real[LEAST], gap)
-    whole[BLOCK] += 1
-    if whole[COUNT] < _LEARNT:
-        real[GAP] = min(real[LEAST], 0.0)
-        real[STEP] = least_step
-        return surprise
-    if whole[COUNT] == _LEARNT:
-        real[GAP] = real[LEAST] - least_step
-        real[STEP] = least_step
-        whole[BLOCK], real[LEAST] = 0, np.inf
-        return surprise
-    if surprise:
-        if strict:
-            real[GAP] = min(real[GAP], _BEYOND * min(gap, 0.0))
-        else:
-            real[GAP] = max(real[GAP] - real[STEP], min(gap - least_step, 0.0))
-        real[STEP] *= 2
+    ahead = 0.0
+    if s.count > _SETTLED:
+        ahead = max(s.low - _MARGIN * (s.gap - s.low), 0.0)
+    return int(s.frontier + np.int64(np.floor(ahead - patience * s.swap)))
+
+
+@njit(cache=True)
+def reach_of(s: Records, patience: float, waits: bool) -> int:
+    """How long after its time an event of this source will hardly arrive."""
+    return int(np.ceil(s.least + patience * s.spread if waits else s.least))
+
+
+@njit(cache=True)
+def overdue(s: Records, now: int) -> bool:
+    """Whether it has been silent for longer than its delays explain.
+
+    One that is catching up (its last delay is beyond its reach) has as long as it was beyond.
+    """
+    return bool(now > max(s.edge + s.reach, s.seen + s.delay - s.reach))
+
+
+@njit(cache=True)
+def learn_delay(s: Records, delay: float, spread: float) -> None:
+    """Follow the low end of its delays, and their mean distance from it."""
+    if s.count == 0:
+        s.least, s.spread = delay, spread
+        return
+    rate = max(_MEMORY, 1.0 / (s.count + 1))
+    beyond = delay - s.least
+    if beyond < 0:
+        s.least += beyond if s.count < _SETTLED else max(beyond, -s.spread) / 4
     else:
-        real[STEP] = max(real[STEP] * _CALM, least_step)
-    if whole[BLOCK] >= min(_BLOCK, whole[COUNT] // 2):
-        if relax and real[LEAST] > real[GAP]:
-            real[GAP] += _RELAX * (real[LEAST] - real[GAP])
-        whole[BLOCK], real[LEAST] = 0, np.inf
-    return surprise
+        s.least += min(beyond, _CLIP * s.spread) * rate * _DRIFT
+    size = abs(beyond)
+    if s.count > _SETTLED:
+        size = min(size, _CLIP * s.spread + 1)  # one microsecond, lest nothing ever grows
+    s.spread += (size - s.spread) * rate
 
 
 @njit(cache=True)
-def follow_silence(whole: Int64, real: Float64, now: int, most: float) -> None:
-    """Learn the longest usual silence; one outage stretches it only to `most`."""
-    if whole[SEEN] != NEVER:
-        silence = min(float(now - whole[SEEN]), most)
-        real[LONGEST] = max(silence, real[LONGEST] * _FORGET)
-    whole[SEEN] = max(whole[SEEN], now)
+def learn_gap(s: Records, gap: float) -> None:
+    """Follow the mean and the low end of its gaps, and how far its events swap places."""
+    rate = max(_MEMORY, 1.0 / s.count)
+    s.swap += (max(-gap, 0.0) - s.swap) * rate
+    gap = max(gap, 0.0)
+    if s.count == 1:
+        s.low = s.gap = gap
+    s.gap += (min(gap, _CLIP * s.gap + 1) - s.gap) * rate
+    if gap < s.low:
+        s.low = max(gap, s.low - s.gap / 4)
+    else:
+        s.low += (min(gap, 2 * s.gap) - s.low) * _MEMORY
 
 
 @njit(cache=True)
-def idle_after(real: Float64, timeout: float, patience: float) -> float:
-    """The silence after which nobody waits for a source any more."""
-    return float(max(3 * real[LONGEST], 2 * timeout, patience))
+def learn_silence(s: Records, now: int) -> None:
+    """Follow its longest silence, which fades as time goes by."""
+    if s.seen != NEVER:
+        silence = float(now - s.seen)
+        s.longest = max(s.longest - silence / 16, silence)
+    s.seen = now
 
 
 @njit(cache=True)
-def is_old(whole: Int64, time: int, sequence: int) -> bool:
+def is_old(s: Records, time: int, sequence: int) -> bool:
     """Whether the sequence number says that nobody waits for this event: a copy, or given up."""
-    return bool(sequence != NO_SEQUENCE and whole[GREATEST] != NEVER
-                and sequence < whole[EXPECTED] and time <= whole[GREATEST])
+    return bool(sequence != NO_SEQUENCE and s.newest != NEVER and sequence < s.expected
+                and time <= s.newest)
 
 
 @njit(cache=True)
-def is_from_before(whole: Int64, time: int, sequence: int) -> bool:
-    """Whether the sequence number says that it was sent before the first one, or before a jump."""
-    return is_old(whole, time, sequence) and bool(sequence < whole[BASE])
-
-
-@njit(cache=True)
-def move_on(whole: Int64, time: int, sequence: int, given_up: int) -> None:
+def move_on(s: Records, time: int, sequence: int, given_up: int) -> None:
     """Take in an event: the frontier goes up to it, or to the first missing sequence number.
 
     A missing event whose time has been released anyway (`given_up`) is not waited for.
     """
-    first = whole[GREATEST] == NEVER
-    newest = first or time > whole[GREATEST]
-    whole[GREATEST] = max(whole[GREATEST], time)
+    first = s.newest == NEVER
+    newest = first or time > s.newest
+    s.newest = max(s.newest, time)
     if sequence == NO_SEQUENCE:
-        whole[FRONTIER] = max(whole[FRONTIER], whole[GREATEST])
+        s.frontier = max(s.frontier, s.newest)
         return
-    if whole[GAP_TIME] != NEVER and whole[GAP_TIME] <= given_up:
-        _close_gap(whole)
-    ahead = sequence - whole[EXPECTED]
+    if s.gap_time != NEVER and s.gap_time <= given_up:
+        _close_gap(s)
+    ahead = sequence - s.expected
     if first or (newest and ahead < 0) or ahead > _JUMP:
         # the first event, or a producer that numbers anew
-        _close_gap(whole)
-        whole[EXPECTED] = sequence + 1
-        whole[BASE] = sequence
+        _close_gap(s)
+        s.expected = sequence + 1
     elif ahead == 0:
-        whole[EXPECTED] += 1
-        while whole[PENDING] & 1:
-            whole[PENDING] >>= 1
-            whole[EXPECTED] += 1
-        whole[PENDING] >>= 1
-        if whole[PENDING] == 0:
-            whole[FRONTIER] = max(whole[FRONTIER], whole[GREATEST])
-            whole[GAP_TIME] = NEVER
+        s.expected += 1
+        while s.pending & 1:
+            s.pending >>= 1
+            s.expected += 1
+        s.pending >>= 1
+        if s.pending == 0:
+            s.frontier = max(s.frontier, s.newest)
+            s.gap_time = NEVER
         else:
             # another number is missing; that event is not older than the one that has come now
-            whole[FRONTIER] = max(whole[FRONTIER], time)
-            whole[GAP_TIME] = whole[GREATEST]
+            s.frontier = max(s.frontier, time)
+            s.gap_time = s.newest
     elif ahead > 0:
-        whole[PENDING] |= np.int64(1) << np.int64(ahead - 1)
-        if whole[GAP_TIME] == NEVER:
-            whole[GAP_TIME] = time
+        s.pending |= np.int64(1) << np.int64(ahead - 1)
+        if s.gap_time == NEVER:
+            s.gap_time = time
 
 
 @njit(cache=True)
-def _close_gap(whole: Int64) -> None:
+def _close_gap(s: Records) -> None:
     """Stop waiting for what is missing: expect the number after the greatest seen."""
-    whole[FRONTIER] = max(whole[FRONTIER], whole[GREATEST])
-    if whole[PENDING] != 0:
-        whole[EXPECTED] += 1
-        while whole[PENDING] != 0:
-            whole[PENDING] >>= 1
-            whole[EXPECTED] += 1
-    whole[GAP_TIME] = NEVER
+    s.frontier = max(s.frontier, s.newest)
+    if s.pending != 0:
+        s.expected += 1
+        while s.pending != 0:
+            s.pending >>= 1
+            s.expected += 1
+    s.gap_time = NEVER

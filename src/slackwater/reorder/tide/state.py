@@ -1,9 +1,12 @@
-"""What `Tide` remembers of a source and of a key: which number stands where.
+"""What `Tide` remembers of a source, and of a group (a key, or a scope of keys).
 
-The compiled loops see two rows of numbers a source and two a group (a key, or a scope of keys).
+Times and durations are microseconds.  A *bound* of a source is a time that its next event will
+hardly be older than; the group's threshold is the least bound of all sources that are waited for.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,87 +14,82 @@ from numpy.typing import NDArray
 from slackwater.core.events import NEVER
 from slackwater.reorder.policy import NO_SEQUENCE
 
-__all__ = ["FAR", "NEVER", "NO_SEQUENCE", "fresh_group", "fresh_source"]
+__all__ = ["ABSENT", "AHEAD", "FAR", "GROUP", "NEVER", "NOBODY", "NO_SEQUENCE", "OVERDUE", "SOURCE",
+           "STRANGERS", "fresh_group", "fresh_source"]
 
-Int64 = NDArray[np.int64]
-Float64 = NDArray[np.float64]
+Records = NDArray[Any]
 
-FAR = np.int64(2**62)  # a frontier that holds nothing back
+FAR = np.int64(2**62)  # a bound that holds nothing back
 
-# a source, whole numbers
-FRONTIER = 0     # it has shown everything up to this time
-GREATEST = 1     # greatest time seen; beyond FRONTIER while a sequence number is missing
-SEEN = 2         # arrival of its last event
-COUNT = 3        # events seen
-STATUS = 4       # STRANGER, LIVE or IDLE
-EXPECTED = 5     # next sequence number
-PENDING = 6      # bit i: sequence number EXPECTED + 1 + i is there already
-GAP_TIME = 7     # time of the event that showed the sequence gap; NEVER: no gap
-FAILURES = 8     # silences in which the others stopped waiting for it
-FAILED = 9       # whether the present silence is counted
-RUN = 10         # events since it (re)appeared, while it is not live …
-RUN_TIME = 11    # … the time of the first of them …
-RUN_ARRIVAL = 12  # … and its arrival
-BLOCK = 13       # gaps in the present block
-BASE = 14        # the sequence number it began with, or began anew
-KIND = 15        # DENSE or SPARSE
-SOURCE_INTS = 16
-# a source, real numbers
-GAP = 0          # the low quantile of its gaps
-STEP = 1         # by how much GAP gives way at the next surprise
-SCALE = 2        # mean size of a gap
-LONGEST = 3      # longest usual silence, on the arrival clock
-LEAST = 4        # smallest gap of the present block
-SQUARE = 5       # mean square of a gap: the pauses of a bursty source weigh in it
-SOURCE_FLOATS = 6
-STRANGER, LIVE, IDLE = 0, 1, 2
-# the silence of a dense source means that something is on its way; that of a sparse one nothing
-DENSE, SPARSE = 0, 1
+ABSENT, AHEAD, OVERDUE = 0, 1, 2
+"""Not waited for; bound by its frontier; silent for longer than its delays explain."""
 
-# a group, whole numbers
-NOW = 0          # greatest arrival
-START = 1        # first arrival
-PROMISE = 2      # greatest threshold so far
-TOP = 3          # greatest time so far
-EVENTS = 4
-JOINED = 5       # EVENTS when a source was last seen for the first time
-GREEN = 6        # sources heard fewer than three times
-WARMING = 7
-ABSENT = 8       # known sources that are not live
-MISSING = 9      # declared sources not heard yet
-FILLED = 10      # delays in the present block; + SPARSE: of the sparse sources
-GROUP_INTS = 12
-# a group, real numbers; those in pairs are of the dense sources and, + SPARSE, of the sparse ones
-TIMEOUT = 0
-DEBT = 2         # late events beyond the target
-MOST = 4         # greatest delay of the present block …
-BEFORE = 6       # … and of those before, which fades
-DECIDES = 8      # share of the recent time in which a timeout near the greatest delay would decide
-WORST = 10       # greatest debt of late: so much is saved up before anything gets bolder
-USUAL = 12       # most delays are below: LEVEL + 2 · SPREAD
-LEVEL = 13       # mean delay
-SPREAD = 14      # mean absolute deviation of the delays from LEVEL
-PATIENCE = 15    # no source is idle before this silence
-GROUP_FLOATS = 16
+NOBODY, STRANGERS = -1, -2
+"""Values of `binder`, beside 2 · source (bound by the clock) and 2 · source + 1 (by a frontier)."""
+
+SOURCE = np.dtype([
+    ("home", np.int64),       # its group
+    ("count", np.int64),      # events it has taught by
+    ("status", np.int64),
+    ("seen", np.int64),       # arrival of its last event
+    ("delay", np.int64),      # of its last event
+    ("frontier", np.int64),   # it has shown everything up to this time
+    ("newest", np.int64),     # greatest time seen; beyond `frontier` while a number is missing
+    ("expected", np.int64),   # next sequence number
+    ("pending", np.int64),    # bit i: sequence number expected + 1 + i is there already
+    ("gap_time", np.int64),   # time of the event that showed the sequence gap; NEVER: no gap
+    ("edge", np.int64),       # its bound by what it has shown
+    ("reach", np.int64),      # its bound by the clock is now − reach
+    ("patience", np.float64),  # its own factor of the patience
+    ("least", np.float64),    # low end of its delays
+    ("spread", np.float64),   # mean distance of its delays from `least`
+    ("swap", np.float64),     # mean distance of its events behind its frontier
+    ("gap", np.float64),      # mean gap between its events' times
+    ("low", np.float64),      # low end of these gaps
+    ("longest", np.float64),  # longest usual silence
+])
+
+GROUP = np.dtype([
+    ("now", np.int64),        # greatest arrival: the present instant
+    ("theta", np.int64),      # the threshold of this instant
+    ("instant", np.int64),    # least time that came in this instant
+    ("top", np.int64),        # greatest time so far …
+    ("before", np.int64),     # … and before this instant
+    ("rows", np.int64),
+    ("met", np.int64),        # sources heard
+    ("missing", np.int64),    # declared sources not heard yet
+    ("joined", np.int64),     # `rows` when a new or absent source was last heard
+    ("binder", np.int64),     # whose bound is the threshold of this instant
+    ("late", np.int64),       # late rows that count …
+    ("odd_rows", np.int64),   # … and rows of wrong clocks, which do not
+    ("cut", np.int64),        # late rows that `max_timeout` cost
+    ("patience", np.float64),  # what all sources' patience has in common
+    ("stranger", np.float64),  # its factor for new and absent sources
+    ("least", np.float64),    # low end of all delays
+    ("spread", np.float64),   # median distance from it
+    ("gap", np.float64),      # mean time between arrivals
+    ("debt", np.float64),     # late rows beyond the target
+    ("disorder", np.float64),  # rows out of order beyond the target
+    ("peak", np.float64),     # greatest recent score
+    ("evidence", np.float64),  # rows that told something new
+    ("odd", np.float64),      # share of rows with wrong clocks
+])
 
 
-def fresh_source() -> dict[str, Int64 | Float64]:
-    """The rows of a source that has not been heard."""
-    whole = np.zeros(SOURCE_INTS, np.int64)
-    whole[[FRONTIER, GREATEST, SEEN, GAP_TIME]] = NEVER
-    real = np.zeros(SOURCE_FLOATS)
-    real[LEAST] = np.inf
-    return {"whole": whole, "real": real}
+def fresh_source() -> Records:
+    """A source that has not been heard."""
+    source = np.zeros((), SOURCE)
+    for name in ("seen", "delay", "frontier", "newest", "gap_time"):
+        source[name] = NEVER
+    source["patience"] = 1.0
+    return source
 
 
-def fresh_group(timeout: int, declared: int) -> dict[str, Int64 | Float64]:
-    """The rows of a key at its start; declared sources take the place of a warm-up."""
-    whole = np.zeros(GROUP_INTS, np.int64)
-    whole[[NOW, PROMISE, TOP]] = NEVER
-    whole[WARMING] = declared == 0
-    whole[MISSING] = declared
-    real = np.zeros(GROUP_FLOATS)
-    for kind in (DENSE, SPARSE):
-        real[TIMEOUT + kind] = timeout
-        real[DECIDES + kind] = 0.75
-    return {"whole": whole, "real": real}
+def fresh_group(patience: float, stranger: float, declared: int) -> Records:
+    """A group at its start."""
+    group = np.zeros((), GROUP)
+    for name in ("now", "theta", "instant", "top", "before"):
+        group[name] = NEVER
+    group["patience"], group["stranger"] = patience, stranger / patience
+    group["missing"], group["joined"], group["binder"] = declared, 0, NOBODY
+    return group

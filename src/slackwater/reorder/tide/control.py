@@ -1,0 +1,158 @@
+"""The controller of `Tide`: how patient the group is, and each source's part in it.
+
+Patience is a pure number: a source is waited for until `least + patience · spread` of its delays.
+An event is late only if its own source's bound was passed, so each late event has a source that
+answers for it: its patience grows.  At each arrival one source's bound is the least, the *binder*:
+the others wait for it, and its patience shrinks, by `loss` times as much.  Summed up over all
+sources, late events and `loss` times the arrivals cancel: the share of late events tends to `loss`
+(adaptive conformal inference), and nobody pays who costs nobody a wait.
+
+Half of each change goes to what all have in common, so that many sources learn as fast as one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from slackwater.reorder.tide.state import NOBODY, STRANGERS, Records
+
+__all__ = ["WARM_UP", "answer", "charge", "count_row", "look_at", "patience_of", "stranger_reach"]
+
+WARM_UP = 10.0   # the warm-up takes so many / loss rows: what is promised over as many holds after
+_ETA = 0.1       # a late event makes patience grow by this part; as slow as bursts allow
+_LEAST = 2.0     # least patience: twice the usual is what a queue grows by between two looks at it
+_TWICE = 2.0     # nor more than twice what a late event needed, nor quickly below twice the peak
+_CREDIT = 3.0    # late rows that a long calm may save up: a stretch may have so many more
+_DEBT = 100.0    # late rows beyond the target that are paid back at most: ten stretches' worth
+_FAST = 1 / 512  # per arrival, while patience is beyond all that was ever needed
+_NEWS = 0.25     # an arrival that repeats its predecessor's delay still counts so much
+_KNOWN = 64      # events, and a source's own scores count
+_RANK = 1 / 16   # steps of the median, at first …
+_SLOW = 1 / 64   # … and later
+
+
+@njit(cache=True)
+def patience_of(g: Records, factor: float) -> float:
+    """The patience with a source, or with strangers."""
+    return max(g.patience * factor, _LEAST)
+
+
+@njit(cache=True)
+def stranger_reach(g: Records, patience: float) -> int:
+    """How long after its time an event of an unknown source will hardly arrive."""
+    return int(np.ceil(g.least + (patience * g.spread if g.disorder > 0 else 0.0)))
+
+
+@njit(cache=True)
+def count_row(g: Records, late: bool, disordered: bool, loss: float) -> None:
+    """Add up late rows, and rows out of order, beyond the target.
+
+    As long as no more rows are out of order than may be late, there is nothing to wait for.
+    """
+    g.disorder = min(max(g.disorder + (1.0 if disordered else 0.0) - loss, -_CREDIT), _DEBT)
+    g.debt = min(max(g.debt + (1.0 if late else 0.0) - loss, -_CREDIT), _DEBT)
+    if g.rows == np.int64(WARM_UP / loss):
+        g.debt = min(g.debt, 0.0)  # the promise begins here
+    if late:
+        g.late += 1
+
+
+@njit(cache=True)
+def look_at(g: Records, s: Records, stranger: bool, time: int, delay: float, loss: float) -> float:
+    """See what an event would have needed; how much it tells that its predecessor did not."""
+    news = 1.0
+    if s.count > 0:
+        news = min(1.0, abs(delay - s.delay) / max(s.spread, 1.0))
+    g.evidence += news
+    if g.rows > 8:
+        if stranger or s.count <= _KNOWN:
+            score = (delay - g.least) / max(g.spread, 1.0)
+        else:
+            score = (delay - s.least) / max(s.spread, 1.0)
+        if s.swap > 0 and s.count > _KNOWN:
+            score = max(score, (s.frontier - time) / s.swap)
+        g.peak = max(g.peak * (1 - loss / WARM_UP), score)
+    return max(news, _NEWS)
+
+
+@njit(cache=True)
+def charge(g: Records, factor: float, by_clock: bool, news: float, loss: float) -> float:
+    """Make the group less patient with its binder; the binder's new factor.
+
+    The more credit, the faster; not while there is debt.  A binder that is held back by its
+    frontier costs only what would be waited anyhow, and pays only from full credit.
+    """
+    credit = max(-g.debt, 0.0)
+    step = 0.0
+    if by_clock:
+        step = _ETA * loss * credit
+        # n events that told something have not shown what happens once in more than n
+        unseen = max(1.0, 1.0 / max(g.evidence * loss, 1e-9))
+        if (g.debt <= 0 or g.rows < WARM_UP / loss) and (
+                g.patience * factor > _TWICE * g.peak * unseen):
+            step = max(step, _FAST * max(credit, 1.0))
+    elif credit >= _CREDIT - loss:
+        step = _ETA * loss
+    step *= news / 2
+    own = factor * (1 - step) if g.patience * factor > _LEAST else factor
+    if g.patience > _LEAST:
+        g.patience *= 1 - step
+    return own
+
+
+@njit(cache=True)
+def answer(g: Records, s: Records, stranger: bool, factor: float, time: int,
+           delay: float) -> float:
+    """A late event: make the group more patient with its source if there is debt."""
+    patience = patience_of(g, factor)
+    if stranger:
+        need = (delay - g.least) / max(g.spread, 1.0)
+    else:
+        need = (delay - s.least) / max(s.spread, 1.0)
+    if s.swap > 0:
+        need = max(need, (s.frontier - time) / s.swap)
+    if need <= patience or g.debt <= 0:
+        return factor
+    up = np.sqrt(min(1 + _ETA, _TWICE * need / patience))
+    g.patience *= up
+    return factor * up
+
+
+@njit(cache=True)
+def learn_group(g: Records, delay: float) -> None:
+    """Follow the low end of all delays, and the median distance from it: half may be wrong."""
+    if g.rows == 1:
+        g.least = delay
+        return
+    rate = max(_SLOW, 1.0 / g.rows)
+    beyond = delay - g.least
+    if beyond < 0:
+        g.least += beyond if g.rows < 8 else max(beyond, -g.spread) / 4
+    else:
+        g.least += min(beyond, 4 * g.spread) * rate / 50
+    if g.rows <= 8:
+        g.spread += (abs(beyond) - g.spread) * rate
+        return
+    rank = 1 + (_RANK if g.rows < 256 else _SLOW)
+    g.spread = max(g.spread * rank if abs(beyond) > g.spread else g.spread / rank, 1.0)
+
+
+@njit(cache=True)
+def binder_code(source: int, by_clock: bool) -> int:
+    """Who binds, as one number."""
+    return 2 * source + (0 if by_clock else 1)
+
+
+@njit(cache=True)
+def pay(g: Records, sources: Records, news: float, loss: float) -> int:
+    """Charge the binder of this instant; its source, if that is one."""
+    if g.binder == NOBODY:
+        return -1
+    if g.binder == STRANGERS:
+        g.stranger = charge(g, g.stranger, True, news, loss)
+        return -1
+    at = g.binder // 2
+    s = sources[at]
+    s.patience = charge(g, s.patience, g.binder % 2 == 0, news, loss)
+    return int(at)
