@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slackwater.core.durations import LONGEST, UNITS, format_duration, micros
@@ -30,6 +30,7 @@ def test_microseconds_survive_as_text_exactly(us):
     assert micros(f"{Decimal(us) / 1000}ms") == us
 
 
+@settings(max_examples=50)
 @given(st.lists(st.tuples(st.integers(0, 1000), st.sampled_from(sorted(UNITS))), min_size=1))
 def test_parts_add_up(parts):
     text = " ".join(f"{count}{unit}" for count, unit in parts)
