@@ -1,7 +1,7 @@
 """The transcripts of reorder, synchronise and window on Spark, batch and streaming.
 
 All cases share one operator (`many`) and one job.  A stream does not end, so the last rows of a case
-wait for rows that come a day later.  Cases in which time passes without a row are left to the tests
+wait for rows that come a day or two later.  Cases in which time passes without a row are left to the tests
 in-process: on Spark it passes as real time.
 """
 
@@ -31,15 +31,19 @@ DAY = 86_400
 
 
 def last_rows(stage: str, case: dict[str, Any]) -> list[dict[str, Any]]:
-    """For every key and every source that is waited for, a row a day later."""
+    """For every key and every source that is waited for, a row a day later, and one that it needs.
+
+    A row of a window is done when a younger one is in order, not when it has only come.
+    """
     rows = list(transcripts.rows_of(case).values())
     keys = sorted({row.get("key") or "" for row in rows})
     sources = {row.get("source") or "" for row in rows}
     if stage == "synchronise":
         sources |= set(case.get("sources", ()))
-    at = transcripts.START + DAY
-    return [{"label": "END", "time": at, "arrival": at, "key": key or None, "source": source or None,
-             "v": 1000} for key in keys for source in sorted(sources)]
+    return [{"label": "END", "time": at, "arrival": at, "key": key or None,
+             "source": source or None, "v": 1000}
+            for at in (transcripts.START + DAY, transcripts.START + 2 * DAY)
+            for key in keys for source in sorted(sources)]
 
 
 def parts(*, closed: bool) -> list[pa.Table]:
