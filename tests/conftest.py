@@ -15,8 +15,8 @@ time.tzset()
 # Numba compiles on first use, so no deadline; the same examples on every machine and run.
 settings.register_profile("default", deadline=None, derandomize=True, max_examples=100,
                           suppress_health_check=[HealthCheck.too_slow])
-# `make fuzz` looks for new examples, SLACKWATER_FUZZ times as many as usual; what it finds is kept in
-# .hypothesis, and printed so that it can be written down as an example of the test.
+# `make fuzz` looks for new examples, SLACKWATER_FUZZ times as many as usual; what it finds is kept
+# in .hypothesis, and printed so that it can be written down as an example of the test.
 settings.register_profile("fuzz", settings.get_profile("default"), derandomize=False,
                           print_blob=True)
 TIMES = int(os.environ.get("SLACKWATER_FUZZ", "0"))

@@ -1,4 +1,4 @@
-"""Promises that kernels do not keep yet, each with its reason; a test that passes must leave here."""
+"""Promises that kernels do not keep yet, with the reason; a test that passes must leave here."""
 
 from __future__ import annotations
 

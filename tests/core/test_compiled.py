@@ -39,7 +39,7 @@ def step(x):
 
 @pytest.fixture
 def tiny(tmp_path: Path) -> Path:
-    """A package with a loop, its callee, a constant, and a module that has nothing to do with it."""
+    """A package with a loop, its callee, a constant, and a module that is not used."""
     package = tmp_path / "tiny"
     (package / "core").mkdir(parents=True)
     for name, text in {"__init__": "", "core/__init__": "", "loops": LOOPS, "callee": CALLEE,
@@ -98,7 +98,8 @@ def test_nothing_is_written_into_the_package(tiny):
 def test_without_a_home_to_write_to_the_cache_is_a_temporary_folder(tiny):
     (tiny.parent / "file").touch()
     (tiny.parent / "tmp").mkdir()
-    nowhere = {"XDG_CACHE_HOME": str(tiny.parent / "file" / "x"), "TMPDIR": str(tiny.parent / "tmp")}
+    nowhere = {"XDG_CACHE_HOME": str(tiny.parent / "file" / "x"),
+               "TMPDIR": str(tiny.parent / "tmp")}
     assert run(tiny, **nowhere) == (6, 0)
     assert run(tiny, **nowhere) == (6, 1)
 
@@ -108,7 +109,8 @@ def test_a_temporary_folder_that_others_can_write_to_is_not_trusted(tiny):
     planted = tiny.parent / "tmp" / f"slackwater-{os.getuid()}"
     planted.mkdir(parents=True)
     planted.chmod(0o777)
-    nowhere = {"XDG_CACHE_HOME": str(tiny.parent / "file" / "x"), "TMPDIR": str(tiny.parent / "tmp")}
+    nowhere = {"XDG_CACHE_HOME": str(tiny.parent / "file" / "x"),
+               "TMPDIR": str(tiny.parent / "tmp")}
     assert run(tiny, **nowhere) == (6, 0)
     assert run(tiny, **nowhere) == (6, 0)
     assert not list(planted.rglob("*.nbi"))

@@ -1,8 +1,8 @@
 """The transcripts of reorder, synchronise and window on Spark, batch and streaming.
 
-All cases share one operator (`many`) and one job.  A stream does not end, so the last rows of a case
-wait for rows that come a day or two later.  Cases in which time passes without a row are left to the tests
-in-process: on Spark it passes as real time.
+All cases share one operator (`many`) and one job.  A stream does not end, so the last rows of a
+case wait for rows that come a day or two later.  Cases in which time passes without a row are left
+to the tests in-process: on Spark it passes as real time.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def njit(**options: Any) -> Callable[[F], F]:
         compiled = numba.njit(**options)(function)
         if cached and cache_folder() is not None and _readable(function):
             compiled._cache = _KeyedCache(function)  # what Dispatcher.enable_caching does
-        return compiled  # type: ignore[no-any-return]
+        return compiled
 
     return decorate
 
@@ -149,7 +149,7 @@ def _modules(root: str) -> dict[str, str]:
     return found
 
 
-class _KeyedLocator(caching._CacheLocator):  # type: ignore[misc]
+class _KeyedLocator(caching._CacheLocator):
     def __init__(self, function: Callable[..., Any], file: str) -> None:
         self._file = _real(file)
         self._line = function.__code__.co_firstlineno
@@ -175,9 +175,9 @@ class _KeyedLocator(caching._CacheLocator):  # type: ignore[misc]
         return cls(function, file)
 
 
-class _KeyedImpl(caching.CompileResultCacheImpl):  # type: ignore[misc]
+class _KeyedImpl(caching.CompileResultCacheImpl):
     _locator_classes = (_KeyedLocator,)
 
 
-class _KeyedCache(caching.FunctionCache):  # type: ignore[misc]
+class _KeyedCache(caching.FunctionCache):
     _impl_class = _KeyedImpl
