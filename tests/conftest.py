@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 os.environ["TZ"] = "UTC"
 time.tzset()
@@ -15,7 +15,22 @@ time.tzset()
 # Numba compiles on first use, so no deadline; the same examples on every machine and run.
 settings.register_profile("default", deadline=None, derandomize=True, max_examples=100,
                           suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("default")
+# `make fuzz` looks for new examples, SLACKWATER_FUZZ times as many as usual; what it finds is kept
+# in .hypothesis, and printed so that it can be written down as an example of the test.
+settings.register_profile("fuzz", settings.get_profile("default"), derandomize=False,
+                          print_blob=True)
+TIMES = int(os.environ.get("SLACKWATER_FUZZ", "0"))
+settings.load_profile("fuzz" if TIMES else "default")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Under fuzz, a test's own number of examples is multiplied too."""
+    for item in items if TIMES else ():
+        test = getattr(item, "obj", None)
+        if is_hypothesis_test(test):
+            own = getattr(test, "_hypothesis_internal_use_settings", settings.default)
+            test._hypothesis_internal_use_settings = settings(  # type: ignore[union-attr]
+                own, max_examples=own.max_examples * TIMES)
 
 RECORDINGS = Path(__file__).resolve().parents[2] / "shared" / "datasets" / "ooo"
 

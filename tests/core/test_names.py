@@ -81,9 +81,9 @@ def test_no_result_is_called_as_a_column_of_ours(alias):
         plan_correlate(parse_correlate(
             f"SELECT a.x AS {alias} FROM A a, B b WHERE |@a - @b| <= 1 second CONFIDENCE 80%"),
             rows, rows)
+    kernel = event_query(f"EVENT SEQ(A a, B b) WITHIN 1 second RETURN a.x AS {alias}",
+                         Roles(type="type", unit="us"))
     with pytest.raises(QueryError, match="a name that operators use themselves"):
-        kernel = event_query(f"EVENT SEQ(A a, B b) WITHIN 1 second RETURN a.x AS {alias}",
-                             Roles(type="type", unit="us"))
         kernel.pattern.bind(rows, kernel.roles)
 
 

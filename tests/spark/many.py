@@ -1,7 +1,7 @@
-"""Many matchers in one operator: rows go to the one that their column `query` names.
+"""Many kernels in one operator: rows go to the one that their column `query` names.
 
 On a stream every operator has a state store of its own and is planned by itself, which takes
-seconds.  This kernel holds a hundred matchers, so that all of them are run by Spark, their state in
+seconds.  This kernel holds a hundred others, so that all of them are run by Spark, their state in
 Spark's state store, for the price of one.
 """
 
@@ -18,22 +18,23 @@ import pyarrow as pa
 from slackwater.core.kernel import MemoryStore, Out, Store
 from slackwater.core.outcome import outcome_schema
 from slackwater.core.state.buffer import batch_of
-from slackwater.pattern import Match
 
 TOLD = pa.schema([(name, pa.string()) for name in ("match_id", "op", "events", "returned")])
+ROWS = pa.schema([("number", pa.int32()), ("result", pa.string())])
 
 
 @dataclass(frozen=True)
 class Many:
-    """Matchers by number; their results as JSON, since each has columns of its own."""
+    """Kernels by number; their results as JSON, since each has columns of its own."""
 
-    kernels: tuple[Match, ...]
+    kernels: tuple[Any, ...]
+    matches: bool = True
 
     def start(self, store: Store | None = None) -> Running:
-        return Running(self.kernels, MemoryStore() if store is None else store, {})
+        return Running(self, MemoryStore() if store is None else store, {})
 
     def restore(self, snapshot: bytes, store: Store) -> Running:
-        return Running(self.kernels, store, json.loads(snapshot))
+        return Running(self, store, json.loads(snapshot))
 
 
 class Part:
@@ -53,8 +54,9 @@ class Part:
 
 
 class Running:
-    def __init__(self, kernels: tuple[Match, ...], store: Store, before: dict[str, str]) -> None:
-        self._kernels, self._store, self._indexes = kernels, store, before
+    def __init__(self, config: Many, store: Store, before: dict[str, str]) -> None:
+        self._kernels, self._store, self._indexes = config.kernels, store, before
+        self._matches = config.matches
         self._logics: dict[int, Any] = {}
         self._held: dict[int, int] = {}
 
@@ -71,7 +73,10 @@ class Running:
         self._held |= {n: out.notes["held"] for n, out in told_by}
         outs = [out for _, out in told_by]
         aside = pa.RecordBatch.from_pylist([], outcome_schema(self._schema))
-        ready = pa.RecordBatch.from_pylist([row for out in outs for row in told(out.ready)], TOLD)
+        ready = pa.RecordBatch.from_pylist(
+            [row for n, out in told_by
+             for row in (told(out.ready) if self._matches else results(n, out.ready))],
+            TOLD if self._matches else ROWS)
         return Out(ready, batch_of([aside, *(out.late for out in outs)]),
                    batch_of([aside, *(out.quarantined for out in outs)]),
                    {"held": sum(self._held.values()) + 1})
@@ -87,6 +92,11 @@ class Running:
             self._logics[number] = (kernel.start(part) if index is None
                                     else kernel.restore(bytes.fromhex(index), part))
         return self._logics[number]
+
+
+def results(number: int, ready: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+    for row in ready.to_pylist():
+        yield {"number": number, "result": json.dumps(row, default=lambda at: at.isoformat())}
 
 
 def told(ready: pa.RecordBatch) -> Iterator[dict[str, str]]:

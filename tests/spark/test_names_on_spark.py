@@ -1,4 +1,4 @@
-"""Columns with names of our own, and keys of different kinds, are refused when a query is planned."""
+"""Columns with names of our own, and keys of different kinds, are refused when planned."""
 
 from __future__ import annotations
 

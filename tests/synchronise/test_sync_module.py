@@ -12,7 +12,7 @@ ROLES = Roles("time", "arrival", "source", unit="ms")
 START = 1_700_000_000_000
 
 
-class Full(Exception):
+class FullError(Exception):
     pass
 
 
@@ -25,7 +25,7 @@ class Consumer:
 
     def __call__(self, rows: pa.RecordBatch) -> None:
         if self.fails:
-            raise Full
+            raise FullError
         self.got += rows["n"].to_pylist()
 
 
@@ -45,9 +45,9 @@ def test_rows_that_the_consumer_did_not_take_stay():
     running = module(consumer)
     running.push(rows(0, 1))
     consumer.fails = True
-    with pytest.raises(Full):
+    with pytest.raises(FullError):
         running.push(rows(2, 3, 4, first=2))
-    with pytest.raises(Full):
+    with pytest.raises(FullError):
         running.feed(1)
     assert (consumer.got, running.waiting) == ([], 5)
     consumer.fails = False
@@ -61,7 +61,7 @@ def test_late_and_quarantined_rows_come_with_the_next_call():
     running = module(consumer)
     running.push(rows(0, 1, 5))
     consumer.fails = True
-    with pytest.raises(Full):
+    with pytest.raises(FullError):
         running.push(rows(2, None, 6, 7, first=3))
     consumer.fails = False
     out = running.push(rows(8, first=7))
@@ -77,7 +77,7 @@ def test_the_same_after_a_restart():
     running = module(consumer)
     running.push(rows(0, 1, 5))
     consumer.fails = True
-    with pytest.raises(Full):
+    with pytest.raises(FullError):
         running.push(rows(2, None, 6, 7, first=3))
     saved = running.snapshot()
     consumer.fails = False
@@ -93,7 +93,7 @@ def test_finish_can_be_called_again():
     running = module(consumer, capacity=10)
     running.push(rows(0, 1, None))
     consumer.fails = True
-    with pytest.raises(Full):
+    with pytest.raises(FullError):
         running.finish()
     consumer.fails = False
     running.finish()

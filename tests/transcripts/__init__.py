@@ -33,7 +33,7 @@ def load(stage: str) -> list[Any]:
             for case in yaml.safe_load(path.read_text())]
 
 
-def kernel_of(stage: str, case: dict[str, Any]) -> Any:
+def kernel_of(stage: str, case: dict[str, Any], schema: pa.Schema = SCHEMA) -> Any:
     """The kernel that a case configures."""
     given = {name: _WORDS.get(value, value) if isinstance(value, str) else value
              for name, value in case.items()}
@@ -45,7 +45,7 @@ def kernel_of(stage: str, case: dict[str, Any]) -> Any:
     if stage == "synchronise":
         sources = tuple(case["sources"]) if "sources" in case else None
         return FrontierSync(roles, sources, **{"max_delay": "100s", **limits})
-    return SelectQuery(case["query"], SCHEMA, Roles("time", "arrival", unit="s"),
+    return SelectQuery(case["query"], schema, Roles("time", "arrival", unit="s"),
                        slack=case.get("slack", "0s"), **limits)
 
 

@@ -11,6 +11,7 @@ __all__ = ["check_lateness", "check_order"]
 
 def check_order(subject: Subject) -> None:
     """No ready row is older than one of its key that left before it."""
+    assert subject.row is not None
     last: dict[Any, int] = {}
     place = _places(subject)
     for row in collect(run(subject.kernel, cut(subject.events, 1)))["ready"]:
@@ -22,6 +23,7 @@ def check_order(subject: Subject) -> None:
 
 def check_lateness(subject: Subject) -> None:
     """A row is late only behind a row of its key, as young or younger, that came before it."""
+    assert subject.row is not None
     found = collect(run(subject.kernel, [subject.events]))
     kind = {row[subject.row]: name for name, rows in found.items() for row in rows}
     last: dict[Any, int] = {}
@@ -36,7 +38,8 @@ def check_lateness(subject: Subject) -> None:
 
 def _places(subject: Subject) -> dict[Any, tuple[Any, int]]:
     """The key and the time of each row, in order of arrival."""
-    assert subject.row is not None and subject.time is not None
+    assert subject.row is not None
+    assert subject.time is not None
     events = subject.events
     keys = [None] * events.num_rows if subject.key is None else events[subject.key].to_pylist()
     return dict(zip(events[subject.row].to_pylist(),

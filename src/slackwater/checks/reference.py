@@ -132,10 +132,11 @@ class FixedWaitLogic:
         """Rows as batches, with the notes."""
         schema = outcome_schema(self.schema) if self.schema is not None else pa.schema([])
         marks = [s.watermark for s in self.keys.values() if s.watermark is not None]
-        return Out(*(pa.RecordBatch.from_pylist(list(rows), schema)
-                     for rows in (ready, late, quarantined)),
-                   notes={"held": sum(len(s.held) for s in self.keys.values()),
-                          "keys": len(self.keys), "watermark": min(marks, default=None)})
+        batches = [pa.RecordBatch.from_pylist(list(rows), schema)
+                   for rows in (ready, late, quarantined)]
+        return Out(batches[0], batches[1], batches[2],
+                   {"held": sum(len(s.held) for s in self.keys.values()),
+                    "keys": len(self.keys), "watermark": min(marks, default=None)})
 
     # -- state: a blob per key, and an index of the keys ----------------------------------------
 
@@ -148,7 +149,8 @@ class FixedWaitLogic:
         for key in self.saved - set(self.keys):
             self.store.drop(key)
         self.saved = set(self.keys)
-        index = {"n": self.n, "schema": encode_schema(self.schema), "keys": sorted(self.keys)}
+        index: dict[str, Any] = {"n": self.n, "schema": encode_schema(self.schema),
+                                 "keys": sorted(self.keys)}
         if self.own:
             index["blobs"] = {key: self.store.get(key).decode() for key in self.keys}
         return json.dumps(index).encode()

@@ -24,7 +24,8 @@ def check_state(subject: Subject) -> None:
 
 def check_forgotten(subject: Subject) -> None:
     """Keys of one row each, which are then silent for long, leave nothing behind."""
-    assert subject.key is not None and subject.arrival is not None
+    assert subject.key is not None
+    assert subject.arrival is not None
     store = MemoryStore()
     logic, sizes = subject.kernel.start(store), []
     lap_length = subject.span() + subject.forgets

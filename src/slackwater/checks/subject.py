@@ -39,7 +39,7 @@ class Subject:
         events = self.events if events is None else events
         return event_times(events[column], unit="us", name=column)[0].tolist()
 
-    def keys(self) -> list[Any]:
+    def key_values(self) -> list[Any]:
         """The values of the key column."""
         return [] if self.key is None else pc.unique(self.events[self.key]).to_pylist()
 

@@ -10,8 +10,8 @@ __all__ = ["check_watermark"]
 
 
 def check_watermark(subject: Subject) -> None:
-    """``notes["watermark"]``, where a kernel has one, for each key alone (the least of all keys)."""
-    streams = [subject.of_key(key) for key in subject.keys()] or [subject.events]
+    """``notes["watermark"]``, if there is one, for each key alone: else it is the least of all."""
+    streams = [subject.of_key(key) for key in subject.key_values()] or [subject.events]
     for events in streams:
         _check(subject, events)
 
@@ -21,12 +21,12 @@ def _check(subject: Subject, events: pa.RecordBatch) -> None:
     if subject.row is not None and subject.time is not None:
         place = dict(zip(events[subject.row].to_pylist(), subject.times(subject.time, events),
                          strict=True))
-    logic, last = subject.kernel.start(), None
+    logic, last, row = subject.kernel.start(), None, subject.row or ""
     for out in [*map(logic.push, cut(events, 5)), logic.finish()]:
         mark = out.notes.get("watermark")
         if mark is None:
             continue
         assert last is None or mark >= last, f"from {last} back to {mark}"
-        for row in collect([out])["ready"] if place else ():
-            assert place[row[subject.row]] <= mark, "a row beyond the watermark has left"
+        for left in collect([out])["ready"] if place else ():
+            assert place[left[row]] <= mark, "a row beyond the watermark has left"
         last = mark

@@ -7,11 +7,14 @@ May import: errors.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeVar
 
 from slackwater.core.errors import ConfigError
 
 __all__ = ["ADDED", "ARRIVAL", "BUCKET", "ON_THE_WAY", "OWNER", "RAW", "RESERVED", "check_reserved",
            "column_names", "is_reserved", "unused"]
+
+N = TypeVar("N", bound="str | tuple[str, str]")
 
 ADDED = ("_status", "_reason", "_released", "_row", "_left_row", "_right_row")
 """Columns that operators add: what became of a row, why, when, and the row itself where results
@@ -55,15 +58,15 @@ def check_reserved(columns: Iterable[str], *, step: str, allow: tuple[str, ...] 
                 hint="rename it; if it comes from another operator, take ready(...) of its output")
 
 
-def column_names(given: str | Iterable[str]) -> tuple[str, ...]:
-    """One name or several, as a tuple; a text is one name.
+def column_names(given: str | Iterable[N]) -> tuple[N, ...]:
+    """One name or several (or pairs of names), as a tuple; a text is one name.
 
     Examples
     --------
     >>> column_names("room"), column_names(["room", "floor"])
     (('room',), ('room', 'floor'))
     """
-    return (given,) if isinstance(given, str) else tuple(given)
+    return (given,) if isinstance(given, str) else tuple(given)  # type: ignore[return-value]
 
 
 def unused(stem: str, columns: Iterable[str]) -> str:
