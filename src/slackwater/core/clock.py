@@ -16,9 +16,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from slackwater.core.compiled import njit
 from slackwater.core.events import NEVER
 
 __all__ = ["WITNESSES", "Doubt", "Verdict", "follow", "has_jump"]

@@ -22,7 +22,7 @@ import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numba
 from numba.core import caching
@@ -30,12 +30,11 @@ from numba.misc.appdirs import AppDirs
 
 __all__ = ["cache_folder", "njit", "source_key"]
 
-F = TypeVar("F", bound=Callable[..., Any])
 _WORD = re.compile(r"\w+")
 _PACKAGE = str(Path(__file__).resolve().parents[1])
 
 
-def njit(**options: Any) -> Callable[[F], F]:
+def njit(**options: Any) -> Any:
     """``numba.njit``, with ``cache=True`` meaning the cache of this module.
 
     Examples
@@ -48,7 +47,7 @@ def njit(**options: Any) -> Callable[[F], F]:
     """
     cached = options.pop("cache", False)
 
-    def decorate(function: F) -> F:
+    def decorate(function: Callable[..., Any]) -> Any:
         compiled = numba.njit(**options)(function)
         if cached and cache_folder() is not None and _readable(function):
             compiled._cache = _KeyedCache(function)  # what Dispatcher.enable_caching does

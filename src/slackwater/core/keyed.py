@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 from numpy.typing import NDArray
 
 from slackwater.core.clock import Doubt, follow, has_jump
+from slackwater.core.compiled import njit
 from slackwater.core.durations import format_duration
 from slackwater.core.events import NEVER, Roles
 from slackwater.core.kernel import Store

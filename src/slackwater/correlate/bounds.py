@@ -26,9 +26,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from slackwater.core.compiled import njit
 from slackwater.correlate.distribution import UNIFORM, UNIFORMLY, Distribution, Shape
 from slackwater.correlate.predicate import OPEN, Predicate
 from slackwater.correlate.probability import cdf_of_difference

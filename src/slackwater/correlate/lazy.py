@@ -7,9 +7,9 @@ its regions by going on from where its neighbour's were.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from slackwater.core.compiled import njit
 from slackwater.correlate.bounds import TOLERANCE, Task
 from slackwater.correlate.distribution import UNIFORM
 from slackwater.correlate.pairs import Pairs, more_room, probe_range, probe_uniform, take_range

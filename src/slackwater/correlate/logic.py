@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 from numpy.typing import NDArray
 
+from slackwater.core.compiled import njit
 from slackwater.core.durations import format_duration
 from slackwater.core.errors import ConfigError, did_you_mean
 from slackwater.core.events import NEVER

@@ -11,9 +11,9 @@ predicate may fail, and `by_regions` must be used.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from slackwater.core.compiled import njit
 from slackwater.correlate.bounds import TOLERANCE, Task
 from slackwater.correlate.distribution import UNIFORM
 from slackwater.correlate.pairs import (

@@ -19,9 +19,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from slackwater.core.compiled import njit
 from slackwater.correlate.distribution import (
     NORMAL,
     POINT,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from slackwater.core.compiled import njit
 from slackwater.correlate.bounds import Bounds
 
 __all__ = ["Regions", "Targets", "regions", "regions_into"]

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from slackwater.core.compiled import njit
 from slackwater.correlate.bounds import Bounds, Task, _uniform, reach, task
 from slackwater.correlate.distribution import UNIFORMLY
 from slackwater.correlate.lazy import by_regions

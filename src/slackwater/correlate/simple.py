@@ -7,9 +7,9 @@ makes the obsolete tuples a block at its head.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from slackwater.core.compiled import njit
 from slackwater.correlate.bounds import _FAR, Task
 from slackwater.correlate.pairs import Pairs, more_room, probe_range
 from slackwater.correlate.regions import Targets

@@ -7,8 +7,9 @@ own.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from slackwater.core.compiled import njit
 
 __all__ = ["min_buffer", "out_of_order", "sequence_breaks"]
 

@@ -16,8 +16,9 @@ import json
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import njit
 from numpy.typing import NDArray
+
+from slackwater.core.compiled import njit
 
 __all__ = ["content_ids", "hex_ids", "match_ids", "occurrences"]
 

@@ -14,8 +14,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from slackwater.core.compiled import njit
 
 __all__ = ["Events", "Pool", "Stacks", "count_before", "count_time", "count_upto", "inner",
            "insert", "is_before", "purge", "put", "search_upto"]

@@ -8,9 +8,9 @@ this kind.  Where two events are equal in order the match branches, and `follow`
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from slackwater.core.compiled import njit
 from slackwater.pattern.construct import ERROR, MATCHES, ROWS, Found, Scratch
 from slackwater.pattern.follow import follow
 from slackwater.pattern.program import Programs

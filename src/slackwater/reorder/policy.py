@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 from numpy.typing import NDArray
 
+from slackwater.core.compiled import njit
 from slackwater.core.durations import Duration, format_duration, micros
 from slackwater.core.errors import SnapshotError
 from slackwater.core.events import NEVER

@@ -8,9 +8,9 @@ rows leave as the watermark reaches them.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from slackwater.core.compiled import njit
 from slackwater.core.release import Walk, advance_to, take
 from slackwater.synchronise.book import NEVER, Book, arrive, fail, threshold
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 from numpy.typing import NDArray
 
+from slackwater.core.compiled import njit
 from slackwater.core.kernel import Store
 from slackwater.core.keyed import Keyed, positions
 from slackwater.core.release import released, walk_over

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from numba import njit
-
+from slackwater.core.compiled import njit
 from slackwater.synchronise.book import NEVER
 from slackwater.synchronise.classic import INDEXED, Classic
 from slackwater.synchronise.pool import (

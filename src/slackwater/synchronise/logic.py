@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import njit
 from numpy.typing import NDArray
 
+from slackwater.core.compiled import njit
 from slackwater.core.durations import format_duration
 from slackwater.core.errors import ConfigError, SnapshotError, did_you_mean
 from slackwater.core.kernel import Out, Store

@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from slackwater.core.compiled import njit
 
 __all__ = ["COMPARISONS", "COUNTERS", "FREE", "HEAD", "LAST", "NEWEST", "OLDEST", "OUT", "ROOT",
            "SIZE", "START", "STEP", "TAIL", "TIES", "UPDATES", "VISITED", "WORDS", "Pool", "drop",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from slackwater.core.compiled import njit
 from slackwater.synchronise.book import FOREVER, LIVE, NEVER, Book, arrive, fail, threshold
 from slackwater.synchronise.classic import INDEXED, LINKED, MERGED, RED_BLACK, TREE
 from slackwater.synchronise.indexed_list import indexed_insert, indexed_process

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from numba import njit
-
+from slackwater.core.compiled import njit
 from slackwater.synchronise.classic import TREE, Classic
 from slackwater.synchronise.pool import LAST, ROOT, TIES, VISITED, Pool, is_ready
 from slackwater.synchronise.walk import cut, sink

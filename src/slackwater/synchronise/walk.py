@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from slackwater.core.compiled import njit
 from slackwater.synchronise.pool import (
     COMPARISONS,
     ROOT,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numba import njit
+from slackwater.core.compiled import njit
 
 __all__ = ["uncounted"]
 

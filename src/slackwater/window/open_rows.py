@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 from numpy.typing import NDArray
 
+from slackwater.core.compiled import njit
 from slackwater.core.kernel import Store
 from slackwater.core.state import Table
 from slackwater.core.state.buffer import batch_of, ipc_batch, ipc_bytes

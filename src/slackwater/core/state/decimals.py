@@ -5,8 +5,9 @@ from __future__ import annotations
 from decimal import Decimal
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from slackwater.core.compiled import njit
 
 __all__ = ["decimal_cells", "decimal_of"]
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from slackwater.core.compiled import njit
 from slackwater.core.state.cells import BYTES, NULL, Cells
 from slackwater.core.state.memory import address_of, byte, half, word
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from slackwater.core.compiled import njit
 from slackwater.core.state.hashing import (
     Addresses,
     hash_record,

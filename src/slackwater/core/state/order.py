@@ -9,8 +9,9 @@ an order in which ties are settled already: any number of equal times costs no m
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from slackwater.core.compiled import njit
 
 __all__ = ["order_of"]
 

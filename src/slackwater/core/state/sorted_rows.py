@@ -7,8 +7,9 @@ left.  A *range* is the part of one slot's rows that a caller asked for: (entry,
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from slackwater.core.compiled import njit
 
 __all__ = ["are_sorted", "count_left", "cursors", "directory", "expand", "first_times", "merge",
            "order_rows", "ranges_between", "ranges_of_all", "ranges_of_some", "successive"]

@@ -8,9 +8,9 @@ from statistics import NormalDist
 from typing import Any, ClassVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from slackwater.core.compiled import njit
 from slackwater.core.durations import Duration
 from slackwater.core.errors import ConfigError, SnapshotError
 from slackwater.core.events import NEVER

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from slackwater.core.compiled import njit
 from slackwater.core.errors import SnapshotError
 from slackwater.core.events import NEVER
 from slackwater.core.kernel import Store

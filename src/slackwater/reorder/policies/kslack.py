@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from numba import njit
-
+from slackwater.core.compiled import njit
 from slackwater.core.durations import Duration
 from slackwater.core.errors import ConfigError
 from slackwater.core.numbers import finite_fields

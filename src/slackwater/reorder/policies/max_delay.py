@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from numba import njit
-
+from slackwater.core.compiled import njit
 from slackwater.core.durations import Duration
 from slackwater.reorder.policies.recent import check_window
 from slackwater.reorder.policy import DelayPolicy, Float64, Int64, durations

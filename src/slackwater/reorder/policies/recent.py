@@ -10,8 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from numba import njit
-
+from slackwater.core.compiled import njit
 from slackwater.core.durations import Duration, micros
 from slackwater.core.errors import ConfigError
 from slackwater.reorder.policy import DelayPolicy, Float64, Int64, Policy, durations

@@ -13,8 +13,8 @@ Half of each change goes to what all have in common, so that many sources learn 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from slackwater.core.compiled import njit
 from slackwater.reorder.tide.state import NOBODY, STRANGERS, Records
 
 __all__ = ["WARM_UP", "answer", "charge", "count_row", "look_at", "patience_of", "stranger_reach"]

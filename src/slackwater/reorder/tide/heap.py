@@ -7,9 +7,9 @@ a heap that was built anew has the same top as one that grew.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from slackwater.core.compiled import njit
 from slackwater.reorder.tide.state import FAR
 
 __all__ = ["heapify", "top_of", "update"]

@@ -19,7 +19,6 @@ from slackwater.reorder.policy import Estimator, Float64, Int64, Names, Policy, 
 from slackwater.reorder.tide.explain import health, promise, words_for_late, words_for_ready
 from slackwater.reorder.tide.loop import run, threshold_at
 from slackwater.reorder.tide.state import (
-    ABSENT,
     AHEAD,
     FAR,
     NEVER,

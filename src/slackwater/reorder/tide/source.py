@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from slackwater.core.compiled import njit
 from slackwater.reorder.tide.state import NEVER, NO_SEQUENCE, Records
 
 __all__ = ["edge_of", "is_old", "learn_delay", "learn_gap", "learn_silence", "move_on", "overdue",

@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from slackwater.core.compiled import njit
 from slackwater.core.kernel import Store
 from slackwater.core.state import Record
 from slackwater.window.compiled import uncounted

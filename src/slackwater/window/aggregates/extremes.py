@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 from numpy.typing import NDArray
 
+from slackwater.core.compiled import njit
 from slackwater.core.kernel import Store
 from slackwater.window.aggregate import Aggregate
 from slackwater.window.aggregates.arena import PAGE_BITS, Paged
