@@ -19,6 +19,7 @@ import orjson
 __all__ = ["LISTED", "Admitted", "BadBody", "Rules", "TooMany", "admit", "elements", "split_array"]
 
 LISTED = 100  # refused events that are described one by one; the others are counted
+_DEEPEST = 10_000  # JSON itself is read to a depth of 1024; this only ends the search
 _SPACES = b" \t\r\n"
 _SPACE = re.compile(rb"[ \t\r\n]*+")
 _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
@@ -233,6 +234,8 @@ def _element_end(body: bytes, byte: int) -> tuple[int, bool]:
         first = body[token.start()]
         if first in b"[{":
             depth += 1
+            if depth > _DEEPEST:
+                raise BadBody(f"nested deeper than {_DEEPEST}, at byte {token.start()}")
         elif first in b"]}":
             if depth == 0:
                 if first == 0x5D:
