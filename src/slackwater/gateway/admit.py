@@ -131,7 +131,8 @@ def admit(body: bytes, rules: Rules, *, lines: bool = False, most: int | None = 
     ([b'{"v": 1}'], [1, 2])
     """
     if lines:
-        return _looked_at(_lines(body), rules, most)
+        few = most is None or body.count(b"\n") < most
+        return _looked_at(_few_lines(body) if few else _lines(body), rules, most)
     stripped = body.strip(_SPACES)
     if not stripped:
         raise BadBody("the body is empty")
@@ -143,19 +144,24 @@ def admit(body: bytes, rules: Rules, *, lines: bool = False, most: int | None = 
 
 def _looked_at(events: Iterable[bytes], rules: Rules, most: int | None) -> Admitted:
     found = Admitted()
-    refusal, taken = rules.refusal, found.events
+    loads, largest, taken = orjson.loads, rules.max_event, found.events
+    plain = not rules.required and not rules.refuse_nul
     for index, event in enumerate(events):
         if index == most:
             raise TooMany(f"more than {most} events; at most {most} are taken")
         if found.refused_count >= LISTED and event[0] != 0x7B:
             found.refused_count += 1  # it is no object, and nobody will be told more than that
             continue
-        reason = refusal(event)
-        if reason is None:
-            taken.append(event)
-        else:
-            found.refuse(index, reason)
-            found.too_large += len(event) > rules.max_event
+        try:
+            if len(event) <= largest:
+                value = loads(event)
+                if (plain and type(value) is dict) or rules._refusal_of(value, event) is None:
+                    taken.append(event)
+                    continue
+        except orjson.JSONDecodeError:
+            pass
+        found.refuse(index, rules.refusal(event) or "")
+        found.too_large += len(event) > largest
     return found
 
 
@@ -170,6 +176,7 @@ def _objects(body: bytes, rules: Rules, most: int | None) -> Admitted | None:
     pieces = _BETWEEN.split(body[2:-2], 0 if most is None else most)
     found = Admitted()
     loads, largest = orjson.loads, rules.max_event
+    plain = not rules.required and not rules.refuse_nul
     try:
         for index, piece in enumerate(pieces):
             if index == most:
@@ -177,8 +184,8 @@ def _objects(body: bytes, rules: Rules, most: int | None) -> Admitted | None:
             event = b"{%b}" % piece
             if len(event) > largest:
                 return None
-            value = loads(event)
-            reason = rules._refusal_of(value, event)
+            value = loads(event)  # an object: it has its brackets
+            reason = None if plain else rules._refusal_of(value, event)
             if reason is None:
                 found.events.append(event)
             else:
@@ -186,6 +193,10 @@ def _objects(body: bytes, rules: Rules, most: int | None) -> Admitted | None:
     except orjson.JSONDecodeError:
         return None
     return found
+
+
+def _few_lines(body: bytes) -> list[bytes]:
+    return [line for part in body.split(b"\n") if (line := part.strip(_SPACES))]
 
 
 def _lines(body: bytes) -> Iterator[bytes]:

@@ -7,6 +7,7 @@ library, as a shorter message, and the rest is dropped as it comes in.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
@@ -38,50 +39,59 @@ class BoundedClient(paho.Client):
 
     def __init__(self, *arguments: Any, largest: int, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._largest = max(largest, _KEPT)
-        self._restart()
-
-    def _restart(self) -> None:
-        self._state = _State.COMMAND
-        self._command = self._left = self._drop = 0
-        self._coded = bytearray()  # a packet's length as it came
-        self._ready = bytearray()  # a packet's length as the library gets it
-        self._cut: int | None = None
+        self._bound = _Bound(largest)
 
     @property
     def cut(self) -> int | None:
         """Of the message that is being delivered: its size, if only its beginning is here."""
-        return self._cut
+        return self._bound.cut
 
     def reconnect(self) -> Any:
         """Begin anew; a packet that a break cut off does not go on."""
-        self._restart()
+        self._bound.restart()
         return super().reconnect()
 
-    # the library reads a packet as one byte, then its length byte by byte, then the rest
     def _sock_recv(self, bufsize: int) -> bytes:
+        return self._bound.receive(bufsize, super()._sock_recv)
+
+
+class _Bound:
+    """Sees a broker's packets pass: one byte, a length byte by byte, then the rest."""
+
+    def __init__(self, largest: int) -> None:
+        self._largest = max(largest, _KEPT)
+        self.restart()
+
+    def restart(self) -> None:
+        self._state = _State.COMMAND
+        self._command = self._left = self._drop = 0
+        self._coded = bytearray()  # a packet's length as it came
+        self._ready = bytearray()  # a packet's length as the library gets it
+        self.cut: int | None = None
+
+    def receive(self, size: int, read: Callable[[int], bytes]) -> bytes:
         while self._drop:
-            gone = super()._sock_recv(min(self._drop, _DROP_AT_ONCE))
+            gone = read(min(self._drop, _DROP_AT_ONCE))
             if not gone:
                 return b""
             self._drop -= len(gone)
         if self._state is _State.COMMAND:
-            data = super()._sock_recv(1)
+            data = read(1)
             if data:
-                self._command, self._cut, self._state = data[0], None, _State.LENGTH
+                self._command, self.cut, self._state = data[0], None, _State.LENGTH
             return data
         if self._state is _State.LENGTH:
-            return self._length_byte()
-        data = super()._sock_recv(min(bufsize, self._left))
+            return self._length_byte(read)
+        data = read(min(size, self._left))
         self._left -= len(data)
         if not self._left:
             self._state = _State.COMMAND
-            self._drop = 0 if self._cut is None else self._cut - _KEPT
+            self._drop = 0 if self.cut is None else self.cut - _KEPT
         return data
 
-    def _length_byte(self) -> bytes:
+    def _length_byte(self, read: Callable[[int], bytes]) -> bytes:
         while not self._ready:
-            byte = super()._sock_recv(1)
+            byte = read(1)
             if not byte:
                 return b""
             self._coded += byte
@@ -104,7 +114,7 @@ class BoundedClient(paho.Client):
             raise ConnectionError("the broker sends at QoS 2, which was not asked for")
         self._left = size
         if size > self._largest + _TOPIC:
-            self._cut, self._left = size, _KEPT
+            self.cut, self._left = size, _KEPT
         left = self._left
         while True:
             left, low = left >> 7, left & 127
