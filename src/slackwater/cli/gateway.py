@@ -25,7 +25,8 @@ app.command("readers")(gateway_readers.command)
 def command(
     context: typer.Context,
     log: Annotated[Path | None, typer.Option(
-        "--log", metavar="DIR", show_default=False, help="The log folder; made if missing.")] = None,
+        "--log", metavar="DIR", show_default=False, help="The log folder; made if missing."
+    )] = None,
     http: Annotated[str, typer.Option(
         "--http", metavar="HOST:PORT", help="Where to listen; port 0 takes a free one."
     )] = "127.0.0.1:8080",

@@ -13,6 +13,8 @@ import socket
 import struct
 import sys
 from array import array
+from contextlib import suppress
+from pathlib import Path
 
 import orjson
 
@@ -47,13 +49,13 @@ def main() -> None:
     """Answer until the other side is gone; arguments: a socket's descriptor, the rules as JSON."""
     for number in (signal.SIGINT, signal.SIGTERM):  # the gateway decides when it is over
         signal.signal(number, signal.SIG_IGN)
-    os.nice(5)
-    rules = Rules(**{name: tuple(value) if isinstance(value, list) else value
-                     for name, value in orjson.loads(sys.argv[2]).items()})
+    os.nice(10)
+    asked = orjson.loads(sys.argv[2])
+    rules = Rules(asked["max_event"], tuple(asked["required"]), asked["refuse_nul"])
     plug = socket.socket(fileno=int(sys.argv[1]))
-    used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize() \
-        if os.path.exists("/proc/self/statm") else 0
-    resource.setrlimit(resource.RLIMIT_AS, (used + _SPARE, resource.RLIM_INFINITY))
+    with suppress(OSError, ValueError):  # only where the system says how much is in use
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + _SPARE, resource.RLIM_INFINITY))
     while True:
         try:
             lines, most, size = JOB.unpack(receive(plug, JOB.size))

@@ -150,7 +150,7 @@ def _begun(path: Path) -> tuple[Head | None, int]:
     return segment_start(data), arrival
 
 
-def _mapped(path: Path) -> Bytes:
+def _mapped(path: Path) -> bytes | mmap.mmap:
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         return mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else b""

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Connection"]
 
-_LINGER_SECONDS, _LINGER_BYTES = 2.0, 64 << 20
+_LINGER_SECONDS, _LINGER_BYTES, _STRANGER_BYTES = 2.0, 64 << 20, 1 << 20
 _WRONG_TOKEN_PAUSE = 0.1
 _FIRST_READ, _NEXT_READ = 16 << 10, 64 << 10
-_AT_ONCE = 8  # requests of one connection in a row
+_AT_ONCE = 2  # requests of one connection in a row
 _DROPPED = 1 << 20
 _BETWEEN = (Stage.SILENT, Stage.IDLE, Stage.HEAD)
 
@@ -53,6 +53,7 @@ class Connection(asyncio.BufferedProtocol):
         self._taken = 0  # to tell an answer that comes too late from one that is waited for
         self._verdict: Answer | None = None  # what a body that is only dropped will get
         self.guest = False
+        self._known = False  # has shown a token, where one is needed
         self._spoken = self._full = self._working = self._paused = self._ended = False
         self._lingered = 0
 
@@ -74,6 +75,9 @@ class Connection(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         """Bytes have come."""
         if self._transport is None:
+            return
+        if self._stage is Stage.LEAVING:
+            self._drop(nbytes)
             return
         data = bytes(self._server.buffer[:nbytes])
         if self._server.certificates is None:
@@ -145,9 +149,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _take(self, data: bytes) -> None:
         if self._stage is Stage.LEAVING:
-            self._lingered += len(data)
-            if self._lingered > _LINGER_BYTES:
-                self._close(hard=True)
+            self._drop(len(data))
         elif self._stage is Stage.BODY:
             self._take_body(data)
         else:
@@ -156,6 +158,12 @@ class Connection(asyncio.BufferedProtocol):
                 self._pace()  # what it sends ahead of its answer can wait
             else:
                 self._go_on()
+
+    def _drop(self, size: int) -> None:
+        """Bytes that come after the last answer: read for a while, so that it is not lost."""
+        self._lingered += size
+        if self._lingered > (_LINGER_BYTES if self._known else _STRANGER_BYTES):
+            self._close(hard=True)
 
     def _go_on(self) -> None:
         """Work on the requests whose bytes are here, until one has to be waited for."""
@@ -197,6 +205,7 @@ class Connection(asyncio.BufferedProtocol):
         # from here on the request is known, and its body has the rest of the time
         self._enter(Stage.BODY, self._limits.body_seconds)
         refusal = self._server.routes.refusal(head, guest=self.guest)
+        self._known = self._known or refusal is None or refusal.status != 401
         if refusal is not None and not self._can_drop(head, refusal):
             self._answer(refusal, last=head.has_body or not head.keep_alive)
             if refusal.status == 401 and self._stage is Stage.IDLE:
@@ -275,7 +284,7 @@ class Connection(asyncio.BufferedProtocol):
         self._go_on()
 
     def _linger(self) -> None:
-        """Let the answer be read: closed with bytes unread, a connection is reset and it is lost."""
+        """Let the answer be read: closed with bytes unread, the connection is reset instead."""
         self._bytes.clear()
         self._enter(Stage.LEAVING, _LINGER_SECONDS)
         transport = self._transport

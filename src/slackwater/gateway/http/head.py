@@ -14,9 +14,11 @@ from slackwater.gateway.http.answer import Refused
 
 __all__ = ["Head", "read_head"]
 
-_NAME = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
-_FIRST = re.compile(rb"(" + _NAME + rb") ([\x21-\x7e]{1,8000}) HTTP/(1)\.([01])")
-_FIELD = re.compile(rb"(" + _NAME + rb"):[ \t]*+([\t\x20-\x7e\x80-\xff]*+)")
+_NAME = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]++"
+_FIRST = rb"(" + _NAME + rb") ([\x21-\x7e]{1,8000}) HTTP/1\.([01])"
+_VALUE = rb"[\t\x20-\x7e\x80-\xff]*+"
+_HEAD = re.compile(_FIRST + rb"((?:\r\n" + _NAME + rb":" + _VALUE + rb")*+)")
+_FIELD = re.compile(rb"\r\n(" + _NAME + rb"):[ \t]*+(" + _VALUE + rb")")
 _ABSOLUTE = re.compile(rb"https?://[^/?#]*", re.IGNORECASE)
 _MOST_FIELDS = 100
 _ONCE = frozenset((b"host", b"content-length", b"transfer-encoding"))
@@ -58,33 +60,38 @@ def read_head(data: bytes) -> Head:
     >>> head.method, head.path, head.length, head.keep_alive
     ('POST', '/events', 2, True)
     """
-    first, *lines = data.split(b"\r\n")
-    begun = _FIRST.fullmatch(first)
+    begun = _HEAD.fullmatch(data)
     if begun is None:
-        if first.endswith((b"HTTP/2.0", b"HTTP/3.0", b"HTTP/0.9")):
-            raise Refused(505, "speak HTTP/1.1")
-        raise Refused(400, "is not a request of HTTP/1.1")
-    if len(lines) > _MOST_FIELDS:
+        raise _unreadable(data)
+    found = _FIELD.findall(begun[4])
+    if len(found) > _MOST_FIELDS:
         raise Refused(431, f"more than {_MOST_FIELDS} header fields")
     fields: dict[bytes, bytes] = {}
-    for line in lines:
-        found = _FIELD.fullmatch(line)
-        if found is None:
-            raise Refused(400, "a header field cannot be read")
-        name, value = found[1].lower(), found[2].rstrip(b" \t")
+    for name, value in found:
+        name, value = name.lower(), value.rstrip(b" \t")
         if name in fields:
             if name in _ONCE:
                 raise Refused(400, f"the header field {name.decode()} comes twice")
             value = fields[name] + b", " + value
         fields[name] = value
-    newer = begun[4] == b"1"
+    newer = begun[3] == b"1"
     if newer and b"host" not in fields:
         raise Refused(400, "the header field host is missing")
-    options = {o.strip().lower() for o in fields.get(b"connection", b"").split(b",")}
+    options = {option.strip().lower() for option in fields[b"connection"].split(b",")} \
+        if b"connection" in fields else set()
     length, chunked = _framing(fields, newer)
     return Head(begun[1].decode(), _path(begun[2]), fields, length, chunked,
                 b"close" not in options and (newer or b"keep-alive" in options),
                 newer and fields.get(b"expect", b"").lower() == b"100-continue")
+
+
+def _unreadable(data: bytes) -> Refused:
+    first = data.partition(b"\r\n")[0]
+    if first.endswith((b" HTTP/2.0", b" HTTP/3.0", b" HTTP/0.9")):
+        return Refused(505, "speak HTTP/1.1")
+    if _HEAD.fullmatch(first) is None:
+        return Refused(400, "is not a request of HTTP/1.1")
+    return Refused(400, "a header field cannot be read")
 
 
 def _framing(fields: dict[bytes, bytes], newer: bool) -> tuple[int | None, bool]:
