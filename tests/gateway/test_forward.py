@@ -87,7 +87,9 @@ def test_jetstream_has_what_was_acknowledged_once(tmp_path):
             found = await stream.pull_subscribe("events", "check")
             messages = []
             while len(messages) < state.messages:
-                messages += await found.fetch(500, timeout=5)
+                for message in await found.fetch(500, timeout=5):
+                    await message.ack()
+                    messages.append(message)
             await client.close()
             return [json.loads(m.data)["id"] for m in messages]
 

@@ -9,12 +9,12 @@ import threading
 import time
 import uuid
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 from urllib.parse import SplitResult, unquote
 
 import nats
 import nats.errors
-import nats.js.errors
 
 from slackwater.errors import ConfigError
 from slackwater.gateway.forward.base import Done, Forward
@@ -46,6 +46,7 @@ class JetStreamForward(Forward):
                  ) -> None:
         super().__init__(shown)
         self._subject, self._run = subject, uuid.uuid4().hex
+        self._client = nats.NATS()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="gateway-nats",
                                         daemon=True)
@@ -58,6 +59,8 @@ class JetStreamForward(Forward):
         try:
             self._await(self._connect(f"{parts.scheme}://{host}", {**login, **settings}), 5)
         except Exception as error:
+            with suppress(Exception):
+                self._await(self._client.close(), 2)
             self._end()
             raise ConfigError("the NATS server cannot be reached", step="forward", got=f"{shown}: "
                               f"{type(error).__name__}") from None
@@ -73,7 +76,7 @@ class JetStreamForward(Forward):
         async def quiet(error: Exception) -> None:
             _log.debug("%s: %r", self.shown, error)
 
-        self._client = await nats.connect(
+        await self._client.connect(
             url, max_reconnect_attempts=-1, reconnect_time_wait=0.5, disconnected_cb=lost,
             reconnected_cb=back, error_cb=quiet, allow_reconnect=True, **options)
         self._stream = self._client.jetstream(timeout=_ATTEMPT)
@@ -124,10 +127,8 @@ class JetStreamForward(Forward):
 
     def close(self) -> None:
         """Wait for what is under way, and let go."""
-        try:
+        with suppress(Exception):  # a server that is away has nothing under way
             self._await(self._client.drain(), 10)
-        except Exception as error:
-            _log.debug("%s: %r", self.shown, error)
         self._end()
 
     def _await(self, what: Any, seconds: float) -> Any:
