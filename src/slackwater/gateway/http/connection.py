@@ -216,9 +216,11 @@ class Connection(asyncio.BufferedProtocol):
                           drop=refusal is not None)
         if head.waits and not self._bytes:
             self._write(CONTINUE)
-        rest = bytes(self._bytes)
-        self._bytes.clear()
-        self._take_body(rest)
+        # no more than the body's own bytes: behind it there may be many requests
+        size = len(self._bytes) if head.chunked else min(head.length or 0, len(self._bytes))
+        begun = bytes(self._bytes[:size])
+        del self._bytes[:size]
+        self._take_body(begun)
         return True
 
     def _can_drop(self, head: Head, refusal: Answer) -> bool:
@@ -250,7 +252,8 @@ class Connection(asyncio.BufferedProtocol):
             return
         if not body.whole:
             return
-        self._bytes += rest
+        if rest:
+            self._bytes[:0] = rest
         self._body = None
         if self._verdict is not None:
             self._answer(self._verdict, last=not head.keep_alive)
