@@ -22,10 +22,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Connection"]
 
-_LINGER_SECONDS, _LINGER_BYTES, _STRANGER_BYTES = 2.0, 64 << 20, 1 << 20
+_LINGER_SECONDS, _LINGER_BYTES, _STRANGER_BYTES = 2.0, 64 << 20, 256 << 10
 _WRONG_TOKEN_PAUSE = 0.1
 _FIRST_READ, _NEXT_READ = 16 << 10, 64 << 10
-_AT_ONCE = 2  # requests of one connection in a row
+# requests of one connection that are worked on in a row, and those that may lie ahead of their
+# answers before the connection has to wait: nobody needs to send thousands without listening
+_AT_ONCE, _AHEAD, _AHEAD_PAUSE = 2, 32, 0.005
 _DROPPED = 1 << 20
 _BETWEEN = (Stage.SILENT, Stage.IDLE, Stage.HEAD)
 
@@ -53,6 +55,8 @@ class Connection(asyncio.BufferedProtocol):
         self._taken = 0  # to tell an answer that comes too late from one that is waited for
         self._verdict: Answer | None = None  # what a body that is only dropped will get
         self.guest = False
+        self._ahead = 0
+        self._resting = self._held = False
         self._known = False  # has shown a token, where one is needed
         self._spoken = self._full = self._working = self._paused = self._ended = False
         self._lingered = 0
@@ -154,7 +158,7 @@ class Connection(asyncio.BufferedProtocol):
             self._take_body(data)
         else:
             self._bytes += data
-            if self._stage is Stage.BUSY:
+            if self._stage is Stage.BUSY or self._resting:
                 self._pace()  # what it sends ahead of its answer can wait
             else:
                 self._go_on()
@@ -167,14 +171,22 @@ class Connection(asyncio.BufferedProtocol):
 
     def _go_on(self) -> None:
         """Work on the requests whose bytes are here, until one has to be waited for."""
-        if self._working:
-            return  # an answer was given at once; the loop below goes on by itself
+        if self._working or self._resting:
+            return  # an answer was given at once, the loop below goes on by itself; or it waits
+        if not self._bytes:
+            self._ahead = 0
+        elif self._ahead > _AHEAD:
+            self._resting = True
+            self._server.loop.call_later(_AHEAD_PAUSE, self._rested)
+            self._pace()
+            return
         self._working = True
         try:
             for _ in range(_AT_ONCE):
-                if (not self._bytes or self._full or self._transport is None
+                if (not self._bytes or self._full or self._resting or self._transport is None
                         or self._stage not in _BETWEEN or not self._take_head()):
                     break
+                self._ahead += bool(self._bytes)
             else:
                 self._server.loop.call_soon(self._go_on)  # others have a turn first
         finally:
@@ -230,14 +242,20 @@ class Connection(asyncio.BufferedProtocol):
 
     def _rest(self) -> None:
         """After a wrong token the next one is not looked at for a while: guessing takes time."""
-        self._enter(Stage.BUSY, self._limits.header_seconds)
+        self._resting = True
         self._pace()
         self._server.loop.call_later(_WRONG_TOKEN_PAUSE, self._rested)
 
     def _rested(self) -> None:
-        if self._stage is Stage.BUSY and self._transport is not None:
-            self._enter(Stage.IDLE, self._limits.idle_seconds)
+        self._resting = False
+        self._ahead = max(self._ahead - _AT_ONCE, 0)
+        if self._transport is not None and self._stage in _BETWEEN:
             self._go_on()
+
+    def go_on_reading(self) -> None:
+        """There is time for a large body again."""
+        self._held = False
+        self._pace()
 
     def _take_body(self, data: bytes) -> None:
         body, head = self._body, self._head
@@ -251,6 +269,9 @@ class Connection(asyncio.BufferedProtocol):
             self._answer(refused.answer, last=True)
             return
         if not body.whole:
+            if not self._server.intake.take(self, len(body.data), len(data)):
+                self._held = True
+                self._pace()
             return
         if rest:
             self._bytes[:0] = rest
@@ -315,7 +336,8 @@ class Connection(asyncio.BufferedProtocol):
         """Read only while there is a use for what comes."""
         if self._transport is None:
             return
-        pause = self._stage is Stage.BUSY or (self._full and self._stage is not Stage.LEAVING)
+        pause = self._stage is not Stage.LEAVING and (
+            self._stage is Stage.BUSY or self._full or self._resting or self._held)
         if pause is not self._paused:
             self._paused = pause
             if pause:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Protocol
 
-__all__ = ["Crowd", "Member", "Room", "Stage"]
+__all__ = ["Crowd", "Intake", "Member", "Room", "Stage"]
 
 
 _MOST_GUESTS = 64
@@ -48,6 +48,9 @@ class Member(Protocol):
 
     def overdue(self) -> None:
         """Its deadline has passed."""
+
+    def go_on_reading(self) -> None:
+        """It was asked to wait, and need not any more."""
 
 
 @dataclass
@@ -181,3 +184,37 @@ class Room:
                 and now - member.since > self._PATIENCE}
         slowest = min(slow, key=lambda member: slow[member], default=None)
         return slowest if slowest is not None and slow[slowest] < self._SLOW else None
+
+
+class Intake:
+    """How fast large bodies are read: faster than they can be checked is of no use to anybody.
+
+    Without it a few senders of large bodies would keep the event loop busy with reading alone.
+    """
+
+    _FREE = 256 << 10  # of each body
+    _PER_SECOND, _BURST = 64 << 20, 16 << 20
+
+    def __init__(self) -> None:
+        self._left, self._looked = float(self._BURST), time.monotonic()
+        self._waiting: dict[Member, None] = {}
+
+    def take(self, member: Member, size: int, read: int) -> bool:
+        """Count bytes of a body that is `size` long so far; False if its sender has to wait."""
+        if size <= self._FREE:
+            return True
+        self._left -= read
+        if self._left > 0:
+            return True
+        self._waiting[member] = None
+        return False
+
+    def refill(self) -> None:
+        """Time has passed: those who waited go on, as far as it goes."""
+        now = time.monotonic()
+        self._left = min(self._left + (now - self._looked) * self._PER_SECOND, self._BURST)
+        self._looked = now
+        if self._left > 0:
+            for member in list(self._waiting)[:max(int(self._left) >> 16, 1)]:
+                del self._waiting[member]
+                member.go_on_reading()

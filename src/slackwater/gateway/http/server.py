@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from slackwater.gateway.config import HttpLimits
 from slackwater.gateway.http.connection import Connection
-from slackwater.gateway.http.crowd import Crowd, Room, Stage
+from slackwater.gateway.http.crowd import Crowd, Intake, Room, Stage
 from slackwater.gateway.http.routes import Routes
 from slackwater.gateway.http.tls import Certificates
 from slackwater.gateway.metrics import Tally
@@ -17,7 +17,7 @@ from slackwater.gateway.metrics import Tally
 __all__ = ["Server"]
 
 _log = logging.getLogger("slackwater.gateway")
-_SWEEP_SECONDS, _RELOAD_SECONDS, _STOP_SECONDS = 0.25, 2.0, 10.0
+_SWEEP_SECONDS, _RELOAD_SECONDS, _STOP_SECONDS, _REFILL_SECONDS = 0.25, 2.0, 10.0, 0.02
 _READ = 64 << 10
 
 
@@ -48,6 +48,7 @@ class Server:
         self.loop = asyncio.get_running_loop()
         self.crowd = Crowd(limits.max_connections, limits.max_per_address)
         self.room = Room(max(limits.room, 2 * max_body))
+        self.intake = Intake()
         self.buffer = memoryview(bytearray(_READ))
         self.stopping = False
         self._server: asyncio.Server | None = None
@@ -57,6 +58,7 @@ class Server:
         self._server = await self.loop.create_server(lambda: Connection(self), sock=door,
                                                      backlog=4096)
         self._every(_SWEEP_SECONDS, self.crowd.sweep)
+        self._every(_REFILL_SECONDS, self.intake.refill)
         self._every(_RELOAD_SECONDS, self.reload)
 
     async def stop(self) -> None:
