@@ -139,6 +139,12 @@ def watched(gateway: Running, seen: Seen, idle: int) -> Iterator[None]:
             thread.join()
 
 
+def undisturbed(gateway: Running, good: Good, seconds: float, idle: int) -> float:
+    """The good client's rate while nobody attacks."""
+    with watched(gateway, Seen("nothing"), idle):
+        return asyncio.run(good.send_for(seconds))
+
+
 def attack_in_process(name: str, target: Target) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = target.connections + 200
@@ -165,19 +171,20 @@ def run(folder: Path, *, seconds: float, connections: int = 5000,
             gateway.post(b"[" + b'{"warm":"up"},' * 10_000 + b"1]", headers=HEADERS)
             asyncio.run(good.send_for(1))
             idle = resident(gateway.process.pid)
-            with watched(gateway, Seen("nothing"), idle):
-                normal = asyncio.run(good.send_for(max(seconds, 2)))
+            normal = undisturbed(gateway, good, seconds, idle)
             for name in names if names is not None else ATTACKS:
                 results.append(seen := Seen(name))
                 attacker = multiprocessing.get_context("spawn").Process(
                     target=attack_in_process, args=(name, Target(port, TOKEN, connections)),
                     daemon=True)
                 attacker.start()
-                time.sleep(1)  # until it has started
+                time.sleep(0.7)  # until it has started
                 with watched(gateway, seen, idle):
-                    seen.rate = asyncio.run(good.send_for(seconds)) / normal
+                    rate = asyncio.run(good.send_for(seconds))
                 attacker.kill()
                 attacker.join()
+                before, normal = normal, undisturbed(gateway, good, seconds, idle)
+                seen.rate = rate * 2 / (before + normal)  # of what was there before and after
             if broker is not None:
                 results.append(seen := Seen("malformed MQTT"))
                 with watched(gateway, seen, idle), malformed_messages(broker.port, gateway):

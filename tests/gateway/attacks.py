@@ -115,7 +115,7 @@ async def idle(target: Target) -> None:
 
     async def one(number: int) -> None:
         await asyncio.sleep(number / 4000)
-        await again(target, wait, 1)
+        await again(target, wait, 3)
 
     await at_once(target.connections, one)
 

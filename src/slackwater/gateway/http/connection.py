@@ -280,6 +280,8 @@ class Connection(asyncio.BufferedProtocol):
             self._answer(self._verdict, last=not head.keep_alive)
             return
         self._enter(Stage.BUSY, self._limits.request_seconds)
+        if body.data:
+            self._server.intake.small(len(body.data))
         self._taken += 1
         number = self._taken
         self._server.routes.handle(

@@ -187,17 +187,24 @@ class Room:
 
 
 class Intake:
-    """How fast large bodies are read: faster than they can be checked is of no use to anybody.
+    """How fast large bodies are read: slower while others send small ones.
 
     Without it a few senders of large bodies would keep the event loop busy with reading alone.
     """
 
     _FREE = 256 << 10  # of each body
-    _PER_SECOND, _BURST = 64 << 20, 16 << 20
+    _ALONE, _BESIDE, _BURST = 256 << 20, 32 << 20, 16 << 20  # bytes per second, and at once
+    _BESIDE_SECONDS = 1.0
 
     def __init__(self) -> None:
         self._left, self._looked = float(self._BURST), time.monotonic()
+        self._beside_until = 0.0
         self._waiting: dict[Member, None] = {}
+
+    def small(self, size: int) -> None:
+        """A body was taken whole; if it is a small one, large ones slow down for a while."""
+        if size <= self._FREE:
+            self._beside_until = time.monotonic() + self._BESIDE_SECONDS
 
     def take(self, member: Member, size: int, read: int) -> bool:
         """Count bytes of a body that is `size` long so far; False if its sender has to wait."""
@@ -212,7 +219,8 @@ class Intake:
     def refill(self) -> None:
         """Time has passed: those who waited go on, as far as it goes."""
         now = time.monotonic()
-        self._left = min(self._left + (now - self._looked) * self._PER_SECOND, self._BURST)
+        rate = self._BESIDE if now < self._beside_until else self._ALONE
+        self._left = min(self._left + (now - self._looked) * rate, self._BURST)
         self._looked = now
         if self._left > 0:
             for member in list(self._waiting)[:max(int(self._left) >> 16, 1)]:
