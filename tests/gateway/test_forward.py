@@ -22,7 +22,7 @@ from parts.kafka_broker import KafkaBroker
 from parts.nats_server import NatsServer
 
 
-def send_through_a_kill(gateway, broker, seconds=6.0):
+def send_through_a_kill(gateway, broker, seconds=3.0):
     """Batches of numbers from four senders; the broker is killed and started in between."""
     sure: list[int] = []
     statuses: set[int] = set()
@@ -108,7 +108,7 @@ def test_kafka_has_what_was_acknowledged_once(tmp_path):
     try:
         broker.create("events", 2)
         with Running(None, "--forward", f"kafka://{broker.address}/events?key=id") as gateway:
-            sure = send_through_a_kill(gateway, broker, seconds=10.0)
+            sure = send_through_a_kill(gateway, broker, seconds=6.0)
         consumer = confluent.Consumer({"bootstrap.servers": broker.address, "group.id": "check",
                                        "auto.offset.reset": "earliest", "log_level": 0,
                                        "enable.partition.eof": True})
