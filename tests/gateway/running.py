@@ -18,11 +18,12 @@ COMMAND = [sys.executable, "-c", "from slackwater.cli import main; main()", "gat
 class Running:
     """`url` is where it listens; `kill` is SIGKILL, `stop` is SIGTERM."""
 
-    def __init__(self, log: Path, *options: str, env: dict[str, str] | None = None,
+    def __init__(self, log: Path | None, *options: str, env: dict[str, str] | None = None,
                  wrapper: tuple[str, ...] = ()) -> None:
         self.log = log
         self.process = subprocess.Popen(
-            [*wrapper, *COMMAND, "--log", str(log), "--http", "127.0.0.1:0", *options],
+            [*wrapper, *COMMAND, *([] if log is None else ["--log", str(log)]),
+             "--http", "127.0.0.1:0", *options],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             env={**os.environ, **(env or {})})
         self.errors: list[str] = []

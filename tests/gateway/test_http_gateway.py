@@ -217,10 +217,10 @@ def test_mistakes_in_the_command_are_told(tmp_path):
 def test_a_missing_dependency_is_named_with_its_extra(tmp_path, monkeypatch):
     from slackwater.cli import app
 
-    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    monkeypatch.setitem(sys.modules, "uvloop", None)
     monkeypatch.delitem(sys.modules, "slackwater.gateway.serve", raising=False)
     said = CliRunner().invoke(app, ["gateway", "--log", str(tmp_path / "log")])
-    assert "uvicorn" in str(said.exception)
+    assert "uvloop" in str(said.exception)
     assert "slackwater[gateway]" in str(said.exception)
 
 

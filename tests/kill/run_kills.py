@@ -1,6 +1,7 @@
 """SIGKILL drivers, executors, gateways and brokers of running pipelines: nothing lost or doubled.
 
     python tests/kill/run_kills.py --kills 30 --what driver,executor,gateway,broker
+    python tests/kill/run_kills.py --kills 10 --what together
 
 Each pipeline runs continuously on events that keep coming. In the end its sinks are compared with
 those of a run over the same input that nobody disturbed.
@@ -22,8 +23,9 @@ from parts.spark_cluster import SparkCluster
 from scenes import SCENES, Scene
 from supervise import Driver, compare, disturb
 
-WHAT = ("driver", "executor", "gateway", "broker")
-_HIT = {"driver": "driver", "executor": "executor", "gateway": "server", "broker": "server"}
+WHAT = ("driver", "executor", "gateway", "broker", "together")
+_HIT = {"driver": "driver", "executor": "executor", "gateway": "server", "broker": "server",
+        "together": "together"}
 
 
 def play(scene_name: str, kills: list[str], seed: int, folder: Path,
@@ -68,6 +70,8 @@ def shared_out(kills: int, what: list[str], seed: int) -> list[tuple[str, list[s
             where = (("kafka", "nats")[number // len(what) % 2], True)
         elif victim == "broker":
             where = (("nats", "kafka")[number // len(what) % 2], False)
+        elif victim == "together":  # the gateway, its broker if it has one, and the driver
+            where = (("forward", "gateway")[number // len(what) % 2], False)
         else:
             where = (rng.choice(list(SCENES)), False)
         plan.setdefault(where, []).append(_HIT[victim])

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from parts.gateway_server import GatewayServer
+from parts.gateway_server import ForwardingGateway, GatewayServer
 from parts.jars import spark_kafka
 from parts.kafka_broker import KafkaBroker
 from parts.nats_server import NatsServer
@@ -88,7 +88,7 @@ class Scene:
     """A server that holds events, how to send it some, and the pipeline file."""
 
     name: str
-    server: Server
+    server: Server | ForwardingGateway
     send: Callable[[list[bytes]], None]
     file: Path
     sinks: tuple[str, ...]
@@ -165,4 +165,18 @@ def gateway_scene(folder: Path) -> Scene:
     return Scene("gateway", gateway, gateway.send, file, ("leaks",), copies=True)
 
 
-SCENES = {"kafka": kafka_scene, "nats": nats_scene, "gateway": gateway_scene}
+def forward_scene(folder: Path) -> Scene:
+    """HTTP to a gateway that forwards to NATS, which the pipeline reads."""
+    broker = NatsServer(folder / "nats")
+    broker.start()
+    broker.create("EVENTS", ["events"])
+    gateway = GatewayServer(folder / "gateway", f"{broker.address}/events")
+    gateway.start()
+    file = folder / "nats.yaml"
+    file.write_text(_NATS.format(address=broker.address, columns=_COLUMNS))
+    return Scene("forward", ForwardingGateway(broker, gateway), gateway.send, file,
+                 ("clean", "late"), copies=True)
+
+
+SCENES = {"kafka": kafka_scene, "nats": nats_scene, "gateway": gateway_scene,
+          "forward": forward_scene}

@@ -119,6 +119,12 @@ def disturb(scene: Scene, driver: Driver, kills: list[str], seed: int,
                 scene.server.kill()
                 time.sleep(rng.uniform(0.1, 1.5))
                 scene.server.start()
+            elif what == "together":
+                driver.kill()
+                scene.server.kill()
+                time.sleep(rng.uniform(0.1, 1.5))
+                scene.server.start()
+                driver.start()
             else:
                 raise ValueError(what)
         _progress(driver)

@@ -9,6 +9,7 @@ import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 
+from parts.nats_server import NatsServer
 from parts.server import Server, free_port
 
 COMMAND = [sys.executable, "-c", "from slackwater.cli import main; main()"]
@@ -17,13 +18,13 @@ COMMAND = [sys.executable, "-c", "from slackwater.cli import main; main()"]
 class GatewayServer(Server):
     """`log_folder` is what the pipeline reads."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, forward: str | None = None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         port = free_port()
         self.log_folder = folder / "log"
+        where = ["--forward", forward] if forward else ["--log", str(self.log_folder)]
         super().__init__(
-            "the gateway",
-            [*COMMAND, "gateway", "--log", str(self.log_folder), "--http", f"127.0.0.1:{port}"],
+            "the gateway", [*COMMAND, "gateway", *where, "--http", f"127.0.0.1:{port}"],
             folder / "gateway.log", port=port)
         self.address = f"http://127.0.0.1:{port}"
 
@@ -42,10 +43,32 @@ class GatewayServer(Server):
                     answer.read()
                 return
             except urllib.error.HTTPError as error:
-                if error.code != 429:
+                if error.code not in (429, 503):
                     raise
             except OSError:
                 pass
             if time.monotonic() > until:
                 raise TimeoutError(f"not acknowledged in {patience:.0f} s")
             time.sleep(0.1)
+
+
+class ForwardingGateway:
+    """A gateway and the broker that it forwards to; they die and come back together."""
+
+    def __init__(self, broker: NatsServer, gateway: GatewayServer) -> None:
+        self.broker, self.gateway = broker, gateway
+
+    def start(self) -> None:
+        """The broker first: the gateway asks for it when it starts."""
+        self.broker.start()
+        self.gateway.start()
+
+    def kill(self) -> None:
+        """SIGKILL for both."""
+        self.gateway.kill()
+        self.broker.kill()
+
+    def stop(self) -> None:
+        """Ask both to end."""
+        self.gateway.stop()
+        self.broker.stop()

@@ -54,6 +54,15 @@ def test_rows_without_a_key_are_there_once(spark, postgres):
     assert (kinds["event"], kinds["bytes"], kinds["amount"]) == ("jsonb", "bytea", "numeric")
 
 
+def test_a_text_that_postgresql_cannot_hold_does_not_end_the_query(spark, postgres):
+    sink = open_sink(PostgresSink(postgres.url, "nul"), "p.nul.c1")
+    text = "a\0b\\u0000"
+    df = spark.createDataFrame([(text, {"k": text}, [text])], "t string, m map<string,string>, "
+                                                             "a array<string>")
+    sink.write(df, 0)
+    assert rows(postgres, "SELECT t, m->>'k', a->>0 FROM nul") == [("a\ufffdb\\u0000",) * 3]
+
+
 def test_a_key_makes_it_an_upsert_and_the_last_row_counts(spark, postgres):
     sink = open_sink(PostgresSink(postgres.url, "public.peaks", ("device", "start")), "p.peaks.c1")
     sink.write(spark.sql("SELECT * FROM VALUES ('a', 1, 5.0D), ('a', 2, 6.0D), (NULL, 1, 1.0D) "

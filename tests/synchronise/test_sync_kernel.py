@@ -10,13 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slackwater.checks import sample_events, yield_checks
 from slackwater.core.errors import ConfigError, SnapshotError
 from slackwater.core.events import Roles
 from slackwater.core.kernel import Kernel, Logic, MemoryStore
 from slackwater.evaluate.sync_paper import EXPERIMENTS, Streams
 from slackwater.synchronise import FrontierSync, MergedTreeSync, RedBlackSync, SyncModule, TreeSync
-from tests.checks import as_param
 from tests.synchronise.test_sync_rule import BASE, METHODS, ROLES, batch_of, replay, scripts
 
 KEYED = Roles("time", "arrival", source="source", key=("room",), unit="us")

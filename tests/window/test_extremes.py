@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.core.events import Roles
-from slackwater.reorder import Reorder, Static
 from slackwater.core.state.order import order_of
+from slackwater.reorder import Reorder, Static
 from slackwater.window import Aggregate, Window, Windowed, windowed
 
 ROLES = Roles("time", unit="us")

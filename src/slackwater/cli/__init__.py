@@ -46,7 +46,7 @@ app.command("tune")(tune.command)
 app.command("reproduce")(reproduce.command)
 app.command("check")(check.command)
 app.command("run")(run.command)
-app.command("gateway")(gateway.command)
+app.add_typer(gateway.app, name="gateway")
 
 
 def _version(wanted: bool) -> None:

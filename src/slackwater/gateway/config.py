@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -10,9 +11,8 @@ from slackwater.core.errors import ConfigError
 from slackwater.gateway.admit import Rules
 from slackwater.gateway.keep import Limits
 
-__all__ = ["GatewayConfig", "MqttConfig", "host_and_port"]
+__all__ = ["GatewayConfig", "HttpLimits", "MqttConfig", "host_and_port", "is_loopback"]
 
-_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 _LARGEST_BODY = 512 << 20
 
 
@@ -92,6 +92,47 @@ class MqttConfig:
 
 
 @dataclass(frozen=True)
+class HttpLimits:
+    """What a connection may cost, most of it before anybody has shown a token.
+
+    Parameters
+    ----------
+    max_header
+        Bytes of a request's head.
+    header_seconds
+        Time for a head to come in, from its first byte or the connection's start.
+    body_seconds
+        Time for a body to come in.
+    request_seconds
+        Time until an answer is given, from the end of the body.
+    idle_seconds
+        Time that a connection may be silent between two requests.
+    max_connections, max_per_address
+        Connections at the same time, in all and from one address (IPv6: one network of 64 bits).
+    room
+        Bytes of bodies in memory at the same time.
+    """
+
+    max_header: int = 16 << 10
+    header_seconds: float = 10.0
+    body_seconds: float = 30.0
+    request_seconds: float = 60.0
+    idle_seconds: float = 60.0
+    max_connections: int = 1024
+    max_per_address: int = 512
+    room: int = 32 << 20
+
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            if getattr(self, one.name) <= 0:
+                raise ConfigError("must be more than nothing", step=one.name,
+                                  got=getattr(self, one.name))
+        if self.max_header < 1024:
+            raise ConfigError("is too small for the head of a request", step="max_header",
+                              expected="at least 1024 bytes", got=self.max_header)
+
+
+@dataclass(frozen=True)
 class GatewayConfig:
     """One gateway: where it listens, what it takes, where it keeps it.
 
@@ -101,55 +142,118 @@ class GatewayConfig:
         The log folder.
     host, port
         Where HTTP listens; port 0 takes a free one.
-    tokens
-        Bearer tokens, any of which lets a request in. None at all: everybody may send, which is
-        refused on an address that others can reach unless `open_to_all`.
-    tls_cert, tls_key
-        Certificate chain and key for HTTPS.
-    limits, rules
-        Of the log, and of single events.
+    tokens, token_file
+        Bearer tokens, any of which lets a request in; the file has one per line and is read again
+        when it changes. None at all: everybody may send, which is refused on an address that others
+        can reach unless `open_to_all`.
+    tls_cert, tls_key, tls_client_ca
+        Certificate chain and key for HTTPS, and the certificates that clients' must be signed by.
+        They are read again when they change.
+    limits, rules, http
+        Of the log, of single events, and of connections.
     max_body, max_batch
         Bytes of a request, events of a request.
     readers
         Readers to wait for from the start.
     mqtt
         A broker to take messages from.
+    forward
+        A broker to keep events at, instead of the log: ``kafka://host:9092/topic`` or
+        ``nats://host:4222/subject``. The log folder then only holds dead letters.
+    forward_settings
+        Further settings of the broker's client.
     verify_all
-        Check the whole log when opening, not only its last segment.
+        Check the whole log after opening, in the background; not only its last segment.
+    trust_clock
+        Believe the system's clock, even if it jumped since the last run.
     """
 
-    log: Path
+    log: Path | None
     host: str = "127.0.0.1"
     port: int = 8080
     tokens: tuple[str, ...] = field(default=(), repr=False)
     open_to_all: bool = False
     tls_cert: Path | None = None
     tls_key: Path | None = None
-    limits: Limits = field(default_factory=Limits)
+    tls_client_ca: Path | None = None
+    token_file: Path | None = None
+    limits: Limits = field(default_factory=lambda: Limits(retain_share=0.7))
+    http: HttpLimits = field(default_factory=HttpLimits)
     rules: Rules = field(default_factory=Rules)
     max_body: int = 8 << 20
     max_batch: int = 100_000
     readers: tuple[str, ...] = ()
     mqtt: MqttConfig | None = None
+    forward: str | None = field(default=None, repr=False)
+    forward_settings: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     verify_all: bool = True
+    trust_clock: bool = False
 
     def __post_init__(self) -> None:
+        if self.log is None and (self.forward is None or self.mqtt is not None):
+            raise ConfigError("there is no folder to keep events in", step="log",
+                              expected="--log DIR, or --forward URL and nothing from MQTT, whose "
+                                       "dead letters need a folder")
         if any(not token.strip() for token in self.tokens):
             raise ConfigError("a token is empty", step="token",
                               hint="set the variable that --token-env names")
-        if not self.tokens and not self.open_to_all and self.host not in _LOOPBACK:
+        if not self.secured and not self.open_to_all and not is_loopback(self.host):
             raise ConfigError("everybody who can reach this address could send events",
                               step="http", got=f"{self.host} without a token",
                               hint="--token-env NAME, or --no-token if that is what you want")
         if (self.tls_cert is None) != (self.tls_key is None):
             raise ConfigError("a certificate needs its key, and a key its certificate",
                               step="tls", hint="give both --tls-cert and --tls-key")
+        if self.tls_client_ca is not None and self.tls_cert is None:
+            raise ConfigError("clients can only show certificates over TLS", step="tls",
+                              hint="give --tls-cert and --tls-key as well")
         if not 0 < self.max_body <= _LARGEST_BODY:
             raise ConfigError("is not a size that a request can have", step="max_body",
                               expected=f"1 to {_LARGEST_BODY} bytes", got=self.max_body)
         for name, value in (("max_event", self.rules.max_event), ("max_batch", self.max_batch)):
             if value < 1:
                 raise ConfigError("must be at least 1", step=name, got=value)
+
+
+    @property
+    def secured(self) -> bool:
+        """Whether a request needs a token."""
+        return bool(self.tokens) or self.token_file is not None
+
+    @property
+    def in_the_clear(self) -> list[str]:
+        """Secrets that cross a network unencrypted, in words."""
+        found = []
+        if self.secured and self.tls_cert is None and not is_loopback(self.host):
+            found.append(f"bearer tokens cross the network in the clear to {self.host}: give "
+                         "--tls-cert and --tls-key, or put a proxy with TLS in front of loopback")
+        mqtt = self.mqtt
+        if mqtt is not None and mqtt.user is not None and not mqtt.tls \
+                and not is_loopback(mqtt.host):
+            found.append(f"the login crosses the network in the clear to {mqtt.shown}: use mqtts://")
+        if self.forward is not None:
+            parts = urlsplit(self.forward)
+            if parts.username is not None and parts.scheme == "nats" \
+                    and not is_loopback(parts.hostname or ""):
+                found.append("the login crosses the network in the clear to "
+                             f"nats://{parts.hostname}: use tls://")
+        return found
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address is this machine's own.
+
+    Examples
+    --------
+    >>> is_loopback("127.0.0.53"), is_loopback("localhost"), is_loopback("0.0.0.0")
+    (True, True, False)
+    """
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def host_and_port(text: str) -> tuple[str, int]:

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["FRAME", "SEGMENT", "Frame", "Head", "Records", "encode", "next_sound", "open_frame",
-           "segment_header", "segment_start", "walk"]
+__all__ = ["FRAME", "SEGMENT", "Bytes", "Frame", "Head", "Records", "encode", "frame_size",
+           "next_sound", "open_frame", "segment_header", "segment_start", "walk"]
 
 _SEGMENT_MAGIC, _FRAME_MAGIC = b"SWLOG\x00\x00\x01", b"SWF\x01"
 _SEGMENT = struct.Struct("<8sqqI")
@@ -85,14 +85,19 @@ def segment_start(data: Bytes) -> Head | None:
 
 
 def encode(first: int, arrivals: npt.NDArray[np.int64], tags: npt.NDArray[np.uint32],
-           payloads: Sequence[bytes]) -> bytes:
-    """One frame of the records `first`, `first` + 1, …"""
-    lengths = np.fromiter(map(len, payloads), np.uint32, len(payloads))
-    body = b"".join([arrivals.astype("<i8").tobytes(), tags.astype("<u4").tobytes(),
-                     lengths.astype("<u4").tobytes(), *payloads])
-    rest = struct.pack("<IIq", len(body), len(payloads), first)
-    crc = zlib.crc32(body, zlib.crc32(rest))
-    return b"".join([_FRAME_MAGIC, struct.pack("<I", crc), rest, body])
+           lengths: npt.NDArray[np.uint32], payloads: Sequence[bytes]) -> list[bytes]:
+    """One frame of the records `first`, `first` + 1, … as pieces to be written one after another.
+
+    `payloads` are the events end to end, cut anywhere: `lengths` says where each one ends.
+    """
+    columns = b"".join([arrivals.astype("<i8").tobytes(), tags.astype("<u4").tobytes(),
+                        lengths.astype("<u4").tobytes()])
+    size = len(columns) + sum(map(len, payloads))
+    rest = struct.pack("<IIq", size, len(lengths), first)
+    crc = zlib.crc32(columns, zlib.crc32(rest))
+    for payload in payloads:
+        crc = zlib.crc32(payload, crc)
+    return [b"".join([_FRAME_MAGIC, struct.pack("<I", crc), rest, columns]), *payloads]
 
 
 def _frame_at(data: Bytes, byte: int) -> Frame | None:
@@ -121,7 +126,14 @@ def walk(data: Bytes, byte: int, first: int | None) -> Iterator[Frame]:
         byte, first = frame.end_byte, frame.end
 
 
-def next_sound(data: bytes, byte: int) -> int | None:
+def frame_size(head: bytes) -> int:
+    """Bytes of the frame that begins with these, as far as its header can be believed; else 0."""
+    if len(head) < FRAME or not head.startswith(_FRAME_MAGIC):
+        return 0
+    return FRAME + int(_FRAME.unpack_from(head)[2])
+
+
+def next_sound(data: bytes | mmap.mmap, byte: int) -> int | None:
     """Byte of a sound frame at or after `byte`, however far: the proof that a gap is no tail."""
     view = memoryview(data)
     while (byte := data.find(_FRAME_MAGIC, byte)) >= 0:

@@ -1,7 +1,7 @@
 """The gateway's log: many callers append, one thread writes a frame and fsyncs it for all of them.
 
 While one fsync is under way, the next frame gathers; so the disk's latency is shared by however
-many callers there are, and each is told only when its events are durable.
+many callers there are, and each gets its answer only when its events are durable.
 """
 
 from __future__ import annotations
@@ -17,13 +17,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from slackwater.core.errors import ConfigError, DataError, SlackwaterError
+from slackwater.gateway.clock import STEP, Clock, system_micros
 from slackwater.gateway.frames import SEGMENT
 from slackwater.gateway.keep import Keeper, Limits
-from slackwater.gateway.places import Place, commit, read_end, readers
+from slackwater.gateway.places import Place, commit, folder_made, read_end, readers
 from slackwater.gateway.segments import Segment, recover
-from slackwater.gateway.writer import LogFailed, Writer
+from slackwater.gateway.store import Appended, Backlogged, LogFailed, Packed
+from slackwater.gateway.writer import Writer, is_full
 
 __all__ = ["Appended", "Backlogged", "Limits", "Log", "LogFailed"]
 
@@ -32,21 +35,9 @@ _GROUP = 32 << 20
 _REST = 1.0
 
 
-class Backlogged(SlackwaterError):  # noqa: N818  (a state of the log, not a mistake)
-    """The log takes nothing just now: the disk is full or a reader is too far behind."""
-
-
-@dataclass(frozen=True)
-class Appended:
-    """Durable: the number of the first record and how many there are."""
-
-    first: int
-    count: int
-
-
 @dataclass
 class _Entry:
-    payloads: Sequence[bytes]
+    payloads: Sequence[bytes] | Packed
     tags: Sequence[int] | None
     arrival: int
     size: int
@@ -81,7 +72,10 @@ class Log:
     verify_all
         Check every frame of every segment when opening, not only of the last segment.
     clock
-        Microseconds UTC; arrival stamps never go back and never repeat, whatever it does.
+        The system's clock, in microseconds UTC. Stamps never repeat and never go back by less than
+        a minute; a jump of the clock is not followed (see `slackwater.gateway.clock`).
+    trust_clock
+        Believe the clock as it is now, whatever the log's last run believed.
 
     Raises
     ------
@@ -93,14 +87,15 @@ class Log:
 
     def __init__(self, folder: str | Path, limits: Limits | None = None, *,
                  readers: Sequence[str] = (), verify_all: bool = True,
-                 clock: Callable[[], int] = lambda: time.time_ns() // 1000) -> None:
+                 clock: Callable[[], int] = system_micros, trust_clock: bool = False) -> None:
         self.folder = Path(folder)
         self.limits = limits or Limits()
         self.counters = Counters()
-        self._clock = clock
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.damaged: list[str] = []
+        folder_made(self.folder)
         self._lock_file = _locked(self.folder)
         try:
+            self._clock = Clock(self.folder / "clock", wall=clock, trust=trust_clock)
             self._open(readers, verify_all)
         except BaseException:
             os.close(self._lock_file)
@@ -110,7 +105,7 @@ class Log:
         self._pending_bytes = 0
         self._closing = False
         self._failed: str | None = None
-        self._rest_until = 0.0
+        self._rest_until, self._rest_reason = 0.0, ""
         self._keeper.look(self._segments)
         self._thread = threading.Thread(target=self._run, name="gateway-log", daemon=True)
         self._thread.start()
@@ -139,7 +134,7 @@ class Log:
         for name in names:
             if name not in known:
                 commit(self.folder, name, Place(first.base, first.base, SEGMENT))
-        self._keeper = Keeper(self.folder, self.limits)
+        self._keeper = Keeper(self.folder, self.limits, kept=names)
 
     # -- what callers see ------------------------------------------------------------------------
 
@@ -179,10 +174,20 @@ class Log:
         if self._failed is not None:
             return self._failed
         if time.monotonic() < self._rest_until:
-            return "the disk is full"
+            return self._rest_reason
         return self._keeper.refusing
 
-    def append(self, payloads: Sequence[bytes], tags: Sequence[int] | None = None
+    @property
+    def warning(self) -> str | None:
+        """What somebody should look at: damage found in the log, a clock that jumped; or None."""
+        return self.damaged[0] if self.damaged else self._clock.problem
+
+    @property
+    def clock_off(self) -> float:
+        """Seconds by which the system's clock is not believed; 0 if it is."""
+        return self._clock.off / 1e6
+
+    def append(self, payloads: Sequence[bytes] | Packed, tags: Sequence[int] | None = None
                ) -> Future[Appended]:
         """Stamp the events and queue them; the future is done when they are durable.
 
@@ -195,7 +200,8 @@ class Log:
         LogFailed
             If the log is closed or its disk has failed.
         """
-        size = sum(map(len, payloads)) + 16 * len(payloads)
+        size = 16 * len(payloads) + (len(payloads.payload) if isinstance(payloads, Packed)
+                                     else sum(map(len, payloads)))
         with self._wake:
             if self._closing or self._failed is not None:
                 raise LogFailed(self._failed or "the log is closed", step="gateway log")
@@ -204,7 +210,7 @@ class Log:
                 reason = "the disk is slower than what comes in"
             if reason is not None:
                 raise Backlogged(reason, step="gateway log", hint="send it again later")
-            arrival = max(self._clock(), self._last_arrival + 1)
+            arrival = self._stamp()
             entry = _Entry(payloads, tags, arrival, size)
             entry.future.set_running_or_notify_cancel()  # a caller that leaves cannot unwrite it
             if not payloads:
@@ -215,6 +221,17 @@ class Log:
             self._pending_bytes += size
             self._wake.notify()
         return entry.future
+
+    def _stamp(self) -> int:
+        now = self._clock.now()
+        ahead = self._last_arrival - now
+        if ahead > STEP:
+            # the clock was wrong when those were stamped; going on from there would be wrong for
+            # as long as it was ahead
+            _log.error("%s: the last arrival is %.0f s ahead of the clock; stamps go on from the "
+                       "clock", self.folder, ahead / 1e6)
+            return now
+        return max(now, self._last_arrival + 1)
 
     def close(self) -> None:
         """Write what is queued, and let another process have the log."""
@@ -244,6 +261,8 @@ class Log:
                 group, size = self._take()
                 if not group and self._closing:
                     return
+            if self._failed is not None and time.monotonic() >= self._rest_until:
+                self._renew()
             if group:
                 self._commit_or_refuse(group)
                 with self._wake:
@@ -251,8 +270,12 @@ class Log:
             try:
                 if time.monotonic() - looked >= self.limits.look_every:
                     looked = time.monotonic()
+                    with self._wake:
+                        self._clock.keep()
+                        now = self._clock.now()
                     self._keeper.look(self._segments)
-                    self._let_go()
+                    if self._failed is None:
+                        self._let_go(now)
                 else:
                     self._keeper.judge(self._segments)
             except OSError as error:  # a folder that cannot be listed now may be listed later
@@ -275,14 +298,21 @@ class Log:
                 raise LogFailed(self._failed, step="gateway log")
             first = self._commit(group)
         except OSError as problem:
-            error = Backlogged("the disk is full", step="gateway log", got=problem.strerror)
+            # of too many open files and the like the log recovers as of a full disk
+            self._rest_reason = ("the disk is full" if is_full(problem)
+                                 else f"the log cannot be written now: {problem.strerror}")
+            error = Backlogged(self._rest_reason, step="gateway log", got=problem.strerror)
             self._rest_until = time.monotonic() + _REST
         except LogFailed as problem:
+            if self._failed is None:
+                _log.error("%s: %s", self.folder, problem.problem)
+                self._rest_until = time.monotonic() + _REST
             self._failed = problem.problem
             error = problem
         except Exception as problem:  # whatever it was, nobody must wait for ever
             _log.exception("%s: appending failed", self.folder)
             self._failed = f"appending failed: {problem!r}"
+            self._rest_until = time.monotonic() + _REST
             error = LogFailed(self._failed, step="gateway log")
         else:
             for entry in group:
@@ -293,30 +323,48 @@ class Log:
             entry.future.set_exception(error)
 
     def _commit(self, group: list[_Entry]) -> int:
-        if self._segments[-1].size >= self.limits.segment_size:
+        if self._segments[-1].size >= self._keeper.segment_size:
             self._writer.roll()
         first = self._segments[-1].end
-        payloads = [p for entry in group for p in entry.payloads]
         arrivals = np.concatenate([
             np.arange(e.arrival, e.arrival + len(e.payloads), dtype=np.int64) for e in group])
         tags = np.concatenate([
             np.zeros(len(e.payloads), np.uint32) if e.tags is None else np.array(e.tags, np.uint32)
             for e in group])
-        self.counters.bytes += self._writer.add(arrivals, tags, payloads)
+        lengths = np.concatenate([_lengths(e.payloads) for e in group])
+        self.counters.bytes += self._writer.add(arrivals, tags, lengths, [
+            e.payloads.payload if isinstance(e.payloads, Packed) else b"".join(e.payloads)
+            for e in group])
         self.counters.commits += 1
-        self.counters.records += len(payloads)
+        self.counters.records += len(lengths)
         self.counters.sync_seconds = self._writer.sync_seconds
         return first
 
-    def _let_go(self) -> None:
-        if self._keeper.wants_roll(self._segments, self._clock()):
+    def _renew(self) -> None:
+        """After a failure, see whether the disk is sound again."""
+        try:
+            self._writer.renew()
+        except OSError:
+            self._rest_until = time.monotonic() + _REST
+            return
+        _log.warning("%s: the disk is sound again; the log goes on in a new segment", self.folder)
+        self._failed = None
+
+    def _let_go(self, now: int) -> None:
+        if self._keeper.wants_roll(self._segments, now):
             self._writer.roll()
-        for segment in self._keeper.due(self._segments, self._clock()):
+        for segment in self._keeper.due(self._segments, now):
             self._segments.remove(segment)
             segment.path.unlink(missing_ok=True)
             self.counters.deleted_segments += 1
             _log.info("%s: let go of %s, records %d to %d", self.folder, segment.path.name,
                       segment.base, segment.end - 1)
+
+
+def _lengths(payloads: Sequence[bytes] | Packed) -> npt.NDArray[np.uint32]:
+    if isinstance(payloads, Packed):
+        return np.frombuffer(payloads.lengths, np.uint32)
+    return np.fromiter(map(len, payloads), np.uint32, len(payloads))
 
 
 def _locked(folder: Path) -> int:

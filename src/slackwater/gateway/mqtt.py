@@ -1,8 +1,11 @@
-"""MQTT in front of the log: a message is acknowledged to the broker once it is durable.
+"""MQTT in front of the store: a message is acknowledged to the broker once it is kept.
 
 The session is persistent and acknowledgement is by hand (QoS 1), so the broker keeps what is not
 acknowledged and delivers it again after a break.  Under back-pressure messages wait here, without
 acknowledgement; the broker stops sending once its window of unacknowledged messages is full.
+
+A message that can never be an event is put aside as a dead letter and acknowledged: delivered again
+it would be no better.
 
 A message that was made durable, but whose acknowledgement got lost, comes a second time, marked as
 such.  Its number at the broker is kept with the record as a tag, and the log's tail is remembered:
@@ -12,32 +15,32 @@ again.  Brokers give numbers in turn, so within so few messages none comes back 
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import logging
 import threading
 from collections import deque
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
 import paho.mqtt.client as paho
 from paho.mqtt.enums import CallbackAPIVersion
 
 from slackwater.core.errors import ConfigError
-from slackwater.gateway.admit import BadBody, Rules, admit
+from slackwater.gateway.admit import BadBody, TooMany
+from slackwater.gateway.check import Checker
 from slackwater.gateway.config import MqttConfig
-from slackwater.gateway.frames import open_frame
-from slackwater.gateway.log import Appended, Backlogged, Log, LogFailed
+from slackwater.gateway.letters import dead_letter, digest, recent
+from slackwater.gateway.letters import with_field as _with_field
+from slackwater.gateway.log import Log
 from slackwater.gateway.metrics import Tally
-from slackwater.gateway.segments import tail
+from slackwater.gateway.mqtt_client import BoundedClient
+from slackwater.gateway.store import Appended, Backlogged, LogFailed, Store
 
 __all__ = ["Bridge"]
 
 _log = logging.getLogger("slackwater.gateway")
-_REMEMBERED = 10_000
-_WAITING_UNASKED = 10_000
+REMEMBERED = 10_000
+_WAITING_UNASKED, _WAITING_BYTES = 10_000, 32 << 20
 _RETRY_SECONDS = 0.25
 
 
@@ -50,11 +53,12 @@ class _Message:
     session: int
     events: list[bytes]
     dead: list[bytes]
+    keys: list[tuple[int, bytes]] = field(default_factory=list)  # known by, delivered again
 
     @property
-    def keys(self) -> list[tuple[int, bytes]]:
-        """What its records are known by when it is delivered again."""
-        return [(self.number, _digest(event)) for event in self.events]
+    def size(self) -> int:
+        """About how much memory it takes."""
+        return sum(map(len, self.events)) + 100 * len(self.events) + sum(map(len, self.dead))
 
 
 class Bridge:
@@ -64,21 +68,25 @@ class Bridge:
     ----------
     config
         The broker and the topics.
-    log, dead
+    store, dead
         For events, and for messages that are none.
-    rules
-        What an event must be.
+    checker
+        Looks at payloads.
+    largest
+        Bytes of a payload.
     tally
         What it counts into.
     """
 
-    def __init__(self, config: MqttConfig, log: Log, dead: Log, rules: Rules, tally: Tally) -> None:
-        self._config, self._log, self._dead, self._rules = config, log, dead, rules
-        self._tally = tally
+    def __init__(self, config: MqttConfig, store: Store, dead: Log, checker: Checker, largest: int,
+                 tally: Tally) -> None:
+        self._config, self._store, self._dead = config, store, dead
+        self._checker, self._largest, self._tally = checker, largest, tally
         tally.mqtt_connected = False
-        self._seen: deque[tuple[int, bytes]] = deque(_tail(log), maxlen=_REMEMBERED)
-        self._seen_set = set(self._seen)
+        self._seen: deque[tuple[int, bytes]] = deque(maxlen=REMEMBERED)
+        self._seen_set: set[tuple[int, bytes]] = set()
         self._waiting: deque[_Message] = deque()
+        self._waiting_bytes = 0
         self._held: set[tuple[int, bytes]] = set()  # taken, not yet acknowledged
         self._writing = 0
         self._session = 0
@@ -87,10 +95,11 @@ class Bridge:
         self._client = self._make_client()
         self._retrier = threading.Thread(target=self._retry, name="gateway-mqtt", daemon=True)
 
-    def _make_client(self) -> paho.Client:
+    def _make_client(self) -> BoundedClient:
         config = self._config
-        client = paho.Client(CallbackAPIVersion.VERSION2, client_id=config.client_id,
-                             clean_session=False, manual_ack=True)
+        client = BoundedClient(CallbackAPIVersion.VERSION2, client_id=config.client_id,
+                               clean_session=False, manual_ack=True, largest=self._largest)
+        client.suppress_exceptions = True  # a mistake must not end its thread
         if config.user is not None:
             client.username_pw_set(*config.user)
         if config.tls:
@@ -108,6 +117,9 @@ class Bridge:
 
     def start(self) -> None:
         """Connect, and keep trying: a broker that is down is waited for."""
+        if isinstance(self._store, Log):
+            self._seen.extend(recent(self._store, REMEMBERED))
+            self._seen_set.update(self._seen)
         self._retrier.start()
         self._client.connect_async(self._config.host, self._config.port, keepalive=30)
         self._client.loop_start()
@@ -153,11 +165,13 @@ class Bridge:
     def _arrived(self, client: paho.Client, _: Any, message: paho.MQTTMessage) -> None:
         taken = self._sort(message)
         with self._wake:
+            # reading on would fill the memory; the broker waits when it cannot send
+            self._wake.wait_for(lambda: self._waiting_bytes < _WAITING_BYTES or self._stopped
+                                or not message.qos)
             if message.dup and taken.events:
-                keys = taken.keys
-                if self._held.issuperset(keys):
+                if self._held.issuperset(taken.keys):
                     return  # it is here, and will be acknowledged when it is durable
-                if self._seen_set.issuperset(keys):
+                if self._seen_set.issuperset(taken.keys):
                     self._tally.redelivered += 1
                     client.ack(message.mid, message.qos)
                     return
@@ -171,21 +185,40 @@ class Bridge:
     # -- the way of a message --------------------------------------------------------------------
 
     def _sort(self, message: paho.MQTTMessage) -> _Message:
+        """Cut a message into events and dead letters; never raises, whatever it holds."""
         payload = bytes(message.payload)
         taken = _Message(message.mid, message.qos, self._session, [], [])
         try:
-            found = admit(payload, self._rules)
-        except BadBody as error:
-            self._tally.refused["mqtt"] += 1
-            taken.dead = [_dead_letter(message.topic, payload, str(error))]
-            return taken
-        if found.refused:
-            self._tally.refused["mqtt"] += len(found.refused)
+            topic = message.topic
+        except UnicodeDecodeError:
+            return self._put_aside(taken, "", payload, "its topic is not UTF-8")
+        size = self._client.cut or len(payload)
+        if size > self._largest:
+            return self._put_aside(taken, topic, payload,
+                                   f"the message has {size} bytes; at most {self._largest} are "
+                                   "taken")
+        try:
+            found = self._checker.check(payload)
+            name = self._config.topic_field
+            events = list(found.events)
+            if name is not None:
+                events = [_with_field(event, name, topic) for event in events]
+        except (BadBody, TooMany) as error:
+            return self._put_aside(taken, topic, payload, str(error))
+        except Exception as error:  # it must not come again and again
+            _log.exception("%s: a message of %d bytes", self._config.shown, len(payload))
+            return self._put_aside(taken, topic, payload, f"it could not be read: {error!r}")
+        if found.refused_count:
             reasons = "; ".join(f"event {n}: {why}" for n, why in found.refused[:10])
-            taken.dead = [_dead_letter(message.topic, payload, reasons)]
-        name = self._config.topic_field
-        taken.events = found.events if name is None else [
-            _with_field(event, name, message.topic) for event in found.events]
+            self._put_aside(taken, topic, payload, reasons, found.refused_count)
+        taken.events = events
+        taken.keys = [(taken.number, digest(event)) for event in events] if taken.qos else []
+        return taken
+
+    def _put_aside(self, taken: _Message, topic: str, payload: bytes, reason: str, count: int = 1
+                   ) -> _Message:
+        self._tally.refused["mqtt"] += count
+        taken.dead = [dead_letter(topic, payload, reason)]
         return taken
 
     def _offer(self, message: _Message) -> bool:
@@ -199,7 +232,7 @@ class Bridge:
             if not message.events:
                 self._acknowledge(message)
                 return True
-            future = self._log.append(message.events, [message.number] * len(message.events))
+            future = self._store.append(message.events, [message.number] * len(message.events))
         except (Backlogged, LogFailed):
             with self._wake:
                 self._wait(message, first=True)
@@ -232,17 +265,19 @@ class Bridge:
         if not message.qos:
             return
         for key in message.keys:
-            if len(self._seen) == _REMEMBERED:
+            if len(self._seen) == REMEMBERED:
                 self._seen_set.discard(self._seen[0])
             self._seen.append(key)
             self._seen_set.add(key)
             self._held.discard(key)
 
     def _wait(self, message: _Message, *, first: bool = False) -> None:
-        if message.qos == 0 and len(self._waiting) >= _WAITING_UNASKED:
+        if message.qos == 0 and (len(self._waiting) >= _WAITING_UNASKED
+                                 or self._waiting_bytes >= _WAITING_BYTES):
             self._tally.dropped += 1  # nobody keeps a QoS 0 message; its sender chose so
             return
         (self._waiting.appendleft if first else self._waiting.append)(message)
+        self._waiting_bytes += message.size
         self._wake.notify_all()
 
     def _retry(self) -> None:
@@ -251,7 +286,7 @@ class Bridge:
                 self._wake.wait(_RETRY_SECONDS)
                 if self._stopped:
                     return
-                if self._log.refusing is not None or self._dead.refusing is not None:
+                if self._store.refusing is not None or self._dead.refusing is not None:
                     continue
                 number = len(self._waiting)
             for _ in range(number):
@@ -259,45 +294,7 @@ class Bridge:
                     if not self._waiting or self._stopped:
                         break
                     message = self._waiting.popleft()
+                    self._waiting_bytes -= message.size
+                    self._wake.notify_all()
                 if not self._offer(message):
                     break
-
-
-def _tail(log: Log) -> list[tuple[int, bytes]]:
-    """Tags and digests of the last tagged records, oldest first."""
-    found: list[tuple[int, bytes]] = []
-    for segment in reversed(log.segments):
-        here: list[tuple[int, bytes]] = []
-        for data, frame in tail(segment):
-            records = open_frame(data, frame)
-            if not records.tags.any():
-                continue
-            byte = 0
-            for tag, length in zip(records.tags.tolist(), records.lengths.tolist(), strict=True):
-                if tag:
-                    here.append((tag, _digest(bytes(records.payload[byte:byte + length]))))
-                byte += length
-        found = here + found
-        if len(found) >= _REMEMBERED:
-            break
-    return found[-_REMEMBERED:]
-
-
-def _digest(event: bytes) -> bytes:
-    return hashlib.blake2b(event, digest_size=12).digest()
-
-
-def _with_field(event: bytes, name: str, value: str) -> bytes:
-    """The event with one more field; it comes last, so that an event cannot give its own."""
-    head = event.rstrip()[:-1].rstrip()
-    comma = b"" if head == b"{" else b","
-    return head + comma + orjson.dumps(name) + b":" + orjson.dumps(value) + b"}"
-
-
-def _dead_letter(topic: str, payload: bytes, reason: str) -> bytes:
-    letter: dict[str, Any] = {"_topic": topic, "reason": reason}
-    try:
-        letter["payload"] = payload.decode()
-    except UnicodeDecodeError:
-        letter["payload_base64"] = base64.b64encode(payload).decode()
-    return orjson.dumps(letter)

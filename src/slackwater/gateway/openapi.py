@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from slackwater import __version__
+from slackwater.gateway.admit import LISTED
 
 __all__ = ["description"]
 
@@ -16,7 +17,8 @@ _ANSWER = {
         "accepted": {"type": "integer", "minimum": 0,
                      "description": "Events that are durable now."},
         "refused": {
-            "type": "array",
+            "type": "array", "maxItems": LISTED,
+            "description": "The first refused events; `refused_count` says if there were more.",
             "items": {
                 "type": "object", "required": ["index", "reason"], "additionalProperties": False,
                 "properties": {
@@ -26,6 +28,8 @@ _ANSWER = {
                 },
             },
         },
+        "refused_count": {"type": "integer", "minimum": LISTED,
+                          "description": "How many were refused, where not all are listed."},
         "error": {"type": "string", "description": "Why the request as a whole was refused."},
     },
 }
@@ -35,7 +39,8 @@ _REFUSALS = {
     "408": "The body did not come in time.",
     "413": "The body, the batch or the only event is too large.",
     "415": "The content type or encoding is not known.",
-    "422": "No event was accepted; each has its reason.",
+    "422": "No event was accepted; the first have their reasons.",
+    "431": "The head of the request is too large.",
     "503": "The disk has failed or the gateway is stopping.",
 }
 
@@ -83,7 +88,8 @@ def description(*, secured: bool, required: tuple[str, ...], max_batch: int) -> 
         "components": {"schemas": {
             "Event": event, "Answer": _ANSWER, "Error": _ERROR,
             "Health": {"type": "object", "required": ["status"], "properties": {
-                "status": {"enum": ["ok", "refusing", "failed"]}, "reason": {"type": "string"}}},
+                "status": {"enum": ["ok", "refusing", "failed"]}, "reason": {"type": "string"},
+                "warning": {"type": "string", "description": "What somebody should look at."}}},
         }},
     }
     if secured:

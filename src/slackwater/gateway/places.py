@@ -15,8 +15,8 @@ from typing import Any
 
 from slackwater.core.errors import ConfigError, DataError
 
-__all__ = ["End", "Place", "Slot", "commit", "committed", "folder_synced", "read_end",
-           "reader_name", "readers"]
+__all__ = ["End", "Place", "Slot", "commit", "committed", "folder_made", "folder_synced",
+           "read_end", "reader_name", "readers", "remove_reader"]
 
 _END = struct.Struct("<8sqqqI")
 _MAGIC = b"SWEND\x00\x00\x01"
@@ -100,10 +100,21 @@ def folder_synced(folder: Path) -> None:
         os.close(handle)
 
 
+def folder_made(folder: Path) -> None:
+    """Make a folder and those above it, and make their names durable."""
+    missing = []
+    while not folder.is_dir():
+        missing.append(folder)
+        folder = folder.parent
+    for one in reversed(missing):
+        one.mkdir(exist_ok=True)
+        folder_synced(one.parent)
+
+
 def commit(folder: Path, name: str, place: Place) -> None:
     """Note, durably, that `name` needs nothing before `place` any more."""
     home = folder / "readers"
-    home.mkdir(exist_ok=True)
+    folder_made(home)
     draft = home / f".{reader_name(name)}.{os.getpid()}"
     with draft.open("w") as file:
         json.dump(place.to_json(), file)
@@ -140,6 +151,14 @@ def readers(folder: Path) -> dict[str, Place]:
     return found
 
 
+def remove_reader(folder: Path, name: str) -> None:
+    """Forget a reader: retention does not wait for it any more."""
+    home = folder / "readers"
+    (home / f"{reader_name(name)}.json").unlink(missing_ok=True)
+    (home / f"{name}.lock").unlink(missing_ok=True)
+    folder_synced(home)
+
+
 class Slot:
     """A reader's name, held by one process at a time.
 
@@ -160,7 +179,7 @@ class Slot:
     def __init__(self, folder: Path, name: str, *, patience: float = 3.0) -> None:
         until = time.monotonic() + patience
         home = folder / "readers"
-        home.mkdir(exist_ok=True)
+        folder_made(home)
         self._folder = folder
         for number in range(1, 1000):
             self.name = reader_name(name if number == 1 else f"{name}~{number}")

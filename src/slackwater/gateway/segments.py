@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import logging
+import mmap
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from slackwater.core.errors import DataError
-from slackwater.gateway.frames import SEGMENT, Frame, next_sound, open_frame, segment_start, walk
+from slackwater.gateway.frames import (
+    FRAME,
+    SEGMENT,
+    Bytes,
+    Frame,
+    Head,
+    frame_size,
+    next_sound,
+    open_frame,
+    segment_start,
+    walk,
+)
 from slackwater.gateway.places import folder_synced
 
-__all__ = ["Recovered", "Segment", "recover", "segment_path", "segments", "tail"]
+__all__ = ["Recovered", "Segment", "recover", "segment_path", "segments", "tail",
+           "verify"]
 
 _log = logging.getLogger("slackwater.gateway")
 
@@ -66,7 +79,9 @@ def recover(folder: Path, *, verify_all: bool = True) -> Recovered:
     files = segments(folder)
     for number, path in enumerate(files):
         last = number == len(files) - 1
-        data = path.read_bytes() if verify_all or last else _headed(path)
+        # where a crash left the last one without its header, the end is that of the one before
+        whole = verify_all or last or _begun(files[number + 1])[0] is None
+        data = _mapped(path) if whole else _headed(path)
         head = segment_start(data)
         if head is None:
             if not last or next_sound(data, 0) is not None:
@@ -78,7 +93,7 @@ def recover(folder: Path, *, verify_all: bool = True) -> Recovered:
             raise _damaged(path, 0, "a segment before it is missing or does not belong here",
                            expected=expected)
         segment = Segment(path, head.base, SEGMENT, head.base)
-        if verify_all or last:
+        if whole:
             frame = None
             for frame in walk(data, SEGMENT, head.base):
                 segment.size, segment.end = frame.end_byte, frame.end
@@ -90,19 +105,55 @@ def recover(folder: Path, *, verify_all: bool = True) -> Recovered:
                     raise _damaged(path, segment.size, "a record before the tail is damaged")
                 cut += _set_aside(path, segment.size)
         else:
-            following = segment_start(_headed(files[number + 1]))
+            following, arrival = _begun(files[number + 1])
             segment.size = path.stat().st_size
             segment.end = head.base if following is None else following.after
-            segment.last_arrival = int(path.stat().st_mtime * 1e6)
+            # the next one's first arrival is no earlier than this one's last
+            segment.last_arrival = arrival or int(path.stat().st_mtime * 1e6)
         found.append(segment)
     return Recovered(found, cut)
 
 
-def tail(segment: Segment) -> Iterator[tuple[bytes, Frame]]:
+def verify(segment: Segment) -> None:
+    """Check every frame of a closed segment, one in memory at a time.
+
+    Raises
+    ------
+    DataError
+        If a record is damaged; it names the segment and the byte.
+    """
+    with segment.path.open("rb") as file:
+        if segment_start(file.read(SEGMENT)) is None:
+            raise _damaged(segment.path, 0, "its header is damaged")
+        byte, record = SEGMENT, segment.base
+        while size := frame_size(head := file.read(FRAME)):
+            frame = next(walk(head + file.read(size - FRAME), 0, record), None)
+            if frame is None or frame.end_byte != size:
+                break
+            byte, record = byte + size, frame.end
+    if byte < segment.size or record != segment.end:
+        raise _damaged(segment.path, byte, "a record before the tail is damaged")
+
+
+def tail(segment: Segment) -> Iterator[tuple[Bytes, Frame]]:
     """The segment's frames with the bytes they lie in."""
-    data = segment.path.read_bytes()
+    data = _mapped(segment.path)
     for frame in walk(data, SEGMENT, segment.base):
         yield data, frame
+
+
+def _begun(path: Path) -> tuple[Head | None, int]:
+    """A segment's header, and the arrival of its first record (0 if there is none)."""
+    with path.open("rb") as file:
+        data = file.read(SEGMENT + FRAME + 8)
+    arrival = int.from_bytes(data[-8:], "little") if len(data) == SEGMENT + FRAME + 8 else 0
+    return segment_start(data), arrival
+
+
+def _mapped(path: Path) -> bytes | mmap.mmap:
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        return mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else b""
 
 
 def _headed(path: Path) -> bytes:

@@ -1,115 +1,137 @@
-"""A gateway at work: the log, HTTP and MQTT in one process, until it is told to stop."""
+"""A gateway at work: the store, HTTP and MQTT in one process, until it is told to stop."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
+import resource
 import signal
 import socket
-import ssl
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-import uvicorn
+import orjson
+import uvloop
 
 from slackwater.core.errors import ConfigError
+from slackwater.gateway.check import Checker
 from slackwater.gateway.config import GatewayConfig
-from slackwater.gateway.http import make_app
-from slackwater.gateway.log import Limits, Log
-from slackwater.gateway.metrics import Tally
+from slackwater.gateway.http.routes import Routes
+from slackwater.gateway.http.server import Server
+from slackwater.gateway.http.tls import Certificates
+from slackwater.gateway.keep import Limits
+from slackwater.gateway.log import Log
+from slackwater.gateway.metrics import Tally, prometheus
+from slackwater.gateway.openapi import description
+from slackwater.gateway.store import Store
+from slackwater.gateway.tokens import Tokens
+from slackwater.gateway.verify import Verifier
 
 __all__ = ["serve"]
 
+_log = logging.getLogger("slackwater.gateway")
 _DEAD_LETTERS = Limits(segment_size=4 << 20, retain_size=64 << 20, min_free=0)
-
-
-class _Server(uvicorn.Server):
-    """Signals end it in order; uvicorn's own way would raise them again once it has stopped."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        loop = asyncio.get_running_loop()
-
-        def stop() -> None:
-            self.should_exit = True
-
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, stop)
-        yield
+_OTHER_FILES = 64  # the log, the broker, the checking process, libraries
 
 
 def serve(config: GatewayConfig, *, say: Callable[[str], None] = print) -> None:
     """Run a gateway until SIGTERM or SIGINT; queued events are written before it returns.
+
+    SIGHUP reads certificates and tokens again at once.
 
     Parameters
     ----------
     config
         What to do.
     say
-        Told one line with the address once requests are taken.
+        Called with one line that holds the address, once requests are taken.
     """
-    _check_tls(config)
+    certificates = None
+    if config.tls_cert is not None and config.tls_key is not None:
+        certificates = Certificates(config.tls_cert, config.tls_key, config.tls_client_ca)
+    tokens = Tokens(config.tokens, config.token_file)
+    for warning in config.in_the_clear:
+        _log.warning("%s", warning)
+    _allow_files(config.http.max_connections)
     with contextlib.ExitStack() as stack:
         door = _listen(config)
         stack.callback(door.close)
-        log = stack.enter_context(Log(config.log, config.limits, readers=config.readers,
-                                      verify_all=config.verify_all))
-        tally = Tally()
-        bridge = None
+        store, shown = _open_store(config, stack)
+        checker = Checker(config.rules, config.max_batch)
+        stack.callback(checker.close)
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(_run(config, store, shown, checker, tokens, certificates, door, say))
+
+
+async def _run(config: GatewayConfig, store: Store, shown: str, checker: Checker, tokens: Tokens,
+               certificates: Certificates | None, door: socket.socket,
+               say: Callable[[str], None]) -> None:
+    tally = Tally()
+    stop = asyncio.Event()
+    document = description(secured=tokens.needed, required=config.rules.required,
+                           max_batch=config.max_batch)
+    routes = Routes(store, checker, tokens, tally, max_body=config.max_body,
+                    metrics=lambda: prometheus(store, tally, server.crowd),
+                    description=orjson.dumps(document))
+    server = Server(routes, config.http, config.max_body, tally, certificates=certificates,
+                    reload=tokens.reload)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    loop.add_signal_handler(signal.SIGHUP, server.reload)
+    with contextlib.ExitStack() as stack:
+        await server.start(door)
         if config.mqtt is not None:
             from slackwater.gateway.mqtt import Bridge
 
+            assert config.log is not None
             dead = stack.enter_context(Log(config.log / "dead-letters", _DEAD_LETTERS))
-            bridge = Bridge(config.mqtt, log, dead, config.rules, tally)
-
-        async def started() -> None:
-            if bridge is not None:
-                await asyncio.to_thread(bridge.start)
-            host, port = door.getsockname()[:2]
-            shown = f"[{host}]" if ":" in host else host
-            say(f"slackwater gateway: http{'s' if config.tls_cert else ''}://{shown}:{port} "
-                f"→ {config.log}")
-
-        async def stopping() -> None:
-            if bridge is not None:
-                await asyncio.to_thread(bridge.stop)
-
-        server = _Server(uvicorn.Config(
-            make_app(log, config, tally, started=started, stopping=stopping),
-            http="httptools", ws="none", lifespan="on", access_log=False, log_config=None,
-            server_header=False, timeout_graceful_shutdown=10,
-            ssl_certfile=config.tls_cert, ssl_keyfile=config.tls_key))
-        with asyncio.Runner(loop_factory=_loop()) as runner:
-            runner.run(server.serve(sockets=[door]))
-        if not server.started:
-            raise ConfigError("the gateway could not start", step="gateway")
+            bridge = Bridge(config.mqtt, store, dead, checker, config.max_body, tally)
+            await asyncio.to_thread(bridge.start)
+        host, port = door.getsockname()[:2]
+        where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        say(f"slackwater gateway: http{'s' if certificates else ''}://{where} → {shown}")
+        await stop.wait()
+        if config.mqtt is not None:
+            await asyncio.to_thread(bridge.stop)
+        await server.stop()
 
 
-def _loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    if sys.platform == "win32":  # pragma: no cover - fcntl keeps the log off Windows anyway
-        return None
-    import uvloop
+def _open_store(config: GatewayConfig, stack: contextlib.ExitStack) -> tuple[Store, str]:
+    if config.forward is not None:
+        from slackwater.gateway.forward import open_forward
 
-    return uvloop.new_event_loop
+        forward = open_forward(config.forward, dict(config.forward_settings))
+        stack.callback(forward.close)
+        return forward, forward.shown
+    assert config.log is not None
+    log = stack.enter_context(Log(config.log, config.limits, readers=config.readers,
+                                  verify_all=False, trust_clock=config.trust_clock))
+    if config.verify_all:
+        verifier = Verifier(log)
+        verifier.start()
+        stack.callback(verifier.stop)
+    return log, str(config.log)
+
+
+def _allow_files(connections: int) -> None:
+    """Let the process have as many open files as its connections need."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = connections + _OTHER_FILES
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return
+    if hard != resource.RLIM_INFINITY and hard < needed:
+        raise ConfigError("the system allows fewer open files", step="max_connections",
+                          expected=f"at most {hard - _OTHER_FILES}", got=connections,
+                          hint="lower --max-connections, or raise the limit (ulimit -n)")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
 
 
 def _listen(config: GatewayConfig) -> socket.socket:
     family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
     try:
-        return socket.create_server((config.host, config.port), family=family, backlog=512)
+        return socket.create_server((config.host, config.port), family=family, backlog=4096)
     except (OSError, OverflowError) as error:
         raise ConfigError("cannot listen there", step="http",
                           got=f"{config.host}:{config.port}: {error}",
                           hint="port 0 takes a free one") from error
-
-
-def _check_tls(config: GatewayConfig) -> None:
-    if config.tls_cert is None or config.tls_key is None:
-        return
-    try:
-        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(
-            config.tls_cert, config.tls_key)
-    except (OSError, ssl.SSLError) as error:
-        raise ConfigError("the certificate or its key cannot be used", step="tls",
-                          got=f"{config.tls_cert}, {config.tls_key}: {error}",
-                          expected="PEM files that belong together") from error

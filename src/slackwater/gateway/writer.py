@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from slackwater.core.errors import SlackwaterError
 from slackwater.gateway.frames import SEGMENT, Head, encode, segment_header
 from slackwater.gateway.places import End, Place, folder_synced
 from slackwater.gateway.segments import Segment, segment_path
+from slackwater.gateway.store import LogFailed
 
-__all__ = ["LogFailed", "Writer"]
+__all__ = ["Writer", "is_full"]
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_PIECES = 512  # writev takes no more than IOV_MAX
 
-
-class LogFailed(SlackwaterError):  # noqa: N818
-    """The disk failed to keep what was written; the log takes nothing until it is opened anew."""
+_log = logging.getLogger("slackwater.gateway")
 
 
 class Writer:
@@ -60,7 +61,7 @@ class Writer:
         return Place(last.end, last.base, last.size)
 
     def add(self, arrivals: npt.NDArray[np.int64], tags: npt.NDArray[np.uint32],
-            payloads: Sequence[bytes]) -> int:
+            lengths: npt.NDArray[np.uint32], payloads: Sequence[bytes]) -> int:
         """Make one frame durable and tell readers; gives its size.
 
         Raises
@@ -68,10 +69,11 @@ class Writer:
         OSError
             If the disk is full; nothing of the frame is left.
         LogFailed
-            If the disk cannot be believed any more.
+            If the disk cannot be believed; `renew` may help.
         """
         segment = self.segments[-1]
-        frame = encode(segment.end, arrivals, tags, payloads)
+        frame = encode(segment.end, arrivals, tags, lengths, payloads)
+        size = sum(map(len, frame))
         try:
             _write(self._file, frame)
         except OSError as problem:
@@ -80,15 +82,37 @@ class Writer:
         try:
             os.fdatasync(self._file)
         except OSError as problem:
+            with suppress(OSError):  # a process that opens the log next must not find it either
+                os.ftruncate(self._file, segment.size)
             # the kernel may have dropped the pages: what a later fsync says is worth nothing
             raise LogFailed(f"the disk failed to keep what was written: {problem.strerror}",
                             step="gateway log") from problem
         self.sync_seconds += time.perf_counter() - begin
-        segment.end += len(payloads)
-        segment.size += len(frame)
+        segment.end += len(lengths)
+        segment.size += size
         segment.last_arrival = int(arrivals[-1])
-        self._end.tell(self.end)
-        return len(frame)
+        self._tell()
+        return size
+
+    def renew(self) -> None:
+        """Go on after a failure: what is not known to be durable is cut off, a new file begins.
+
+        All that was acknowledged had been synced before the failure.
+
+        Raises
+        ------
+        OSError
+            If the disk still fails.
+        """
+        segment = self.segments[-1]
+        file = os.open(segment.path, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            os.ftruncate(file, segment.size)
+            os.fsync(file)
+        finally:
+            os.close(file)
+        if segment.end > segment.base:
+            self.roll()
 
     def roll(self) -> None:
         """Close the open segment and start another."""
@@ -96,12 +120,18 @@ class Writer:
         opened = self._started(end, end)
         os.close(self._file)
         self._file = opened
-        self._end.tell(self.end)
+        self._tell()
 
     def close(self) -> None:
         """Let go of the files."""
         os.close(self._file)
         self._end.close()
+
+    def _tell(self) -> None:
+        try:
+            self._end.tell(self.end)
+        except OSError as problem:  # it is durable; readers will see it with the next frame
+            _log.error("%s: readers cannot be told of the end: %s", self._folder, problem)
 
     def _started(self, base: int, after: int) -> int:
         path = segment_path(self._folder, base)
@@ -109,7 +139,7 @@ class Writer:
         file = os.open(path, os.O_CREAT | os.O_TRUNC | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC,
                        0o644)
         try:
-            _write(file, segment_header(Head(base, after)))
+            _write(file, [segment_header(Head(base, after))])
             os.fsync(file)
             folder_synced(self._folder)
         except OSError:
@@ -133,7 +163,18 @@ class Writer:
                         step="gateway log") from problem
 
 
-def _write(file: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(file, view):]
+def is_full(problem: OSError) -> bool:
+    """Whether an error means that there is no room, and nothing else."""
+    return problem.errno in _FULL
+
+
+def _write(file: int, pieces: Sequence[bytes]) -> None:
+    if len(pieces) > _PIECES:
+        pieces = [b"".join(pieces)]
+    views = [memoryview(piece) for piece in pieces]
+    while views:
+        written = os.writev(file, views)
+        while views and written >= len(views[0]):
+            written -= len(views.pop(0))
+        if views:
+            views[0] = views[0][written:]

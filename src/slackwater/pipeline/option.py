@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import MISSING, Field, field, fields
 from typing import Any
 
 __all__ = ["is_secret_name", "option", "required", "shown", "value_kind"]
 
 HIDDEN = "***"
-_SECRET_WORDS = ("password", "passwd", "secret", "jaas", "token", "credential", "private")
+# parts of names; those of few letters must stand alone, or "compass" and "bypass" were secrets
+_SECRET = re.compile(
+    r"password|passwd|passphrase|secret|jaas|token|credential|private"
+    r"|(?:api|access|auth|account|shared|sas|encryption|signing)[-_. ]?key"
+    r"|(?<![a-z])(?:pass|pwd|pw)(?![a-z])", re.IGNORECASE)
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def option(kind: str, default: Any = MISSING, *, secret: bool = False,
@@ -55,8 +61,10 @@ def is_secret_name(name: str) -> bool:
     --------
     >>> is_secret_name("kafka.ssl.keystore.password"), is_secret_name("kafka.client.id")
     (True, False)
+    >>> [is_secret_name(n) for n in ("db_pass", "pwd", "apiKey", "fs.s3a.access.key", "compass")]
+    [True, True, True, True, False]
     """
-    return any(word in name.lower() for word in _SECRET_WORDS)
+    return _SECRET.search(_HUMP.sub("_", name)) is not None
 
 
 def shown(config: Any) -> dict[str, Any]:

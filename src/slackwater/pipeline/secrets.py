@@ -7,14 +7,15 @@ from collections.abc import Iterable
 from typing import Any
 from urllib.parse import unquote
 
-from slackwater.pipeline.option import HIDDEN
+from slackwater.pipeline.option import HIDDEN, is_secret_name
 
 __all__ = ["Secrets", "credentials", "hide_credentials"]
 
 # scheme://user:password@host: all up to the last @ before a slash, for passwords may hold an @
 _IN_URL = re.compile(r"(?P<scheme>\b[a-z][a-z0-9+.-]*://)(?P<secret>[^\s/?#'\"]*)@", re.IGNORECASE)
-_IN_QUERY = re.compile(r"(?P<name>[?&;\s](?:password|passwd|sslpassword|token|secret)=)"
-                       r"(?P<secret>[^&;\s'\"]+)", re.IGNORECASE)
+# name=value in an address or a connection string; whether the name is a secret's is asked
+_IN_QUERY = re.compile(r"(?P<name>(?:^|[?&;\s])(?P<word>[A-Za-z][\w.-]{0,80})=)"
+                       r"(?P<secret>\"[^\"]*\"|'[^']*'|[^&;\s'\"]+)")
 _SHORTEST = 3  # shorter ones would blank out half of every text; where they stand they are hidden
 
 
@@ -31,7 +32,8 @@ def credentials(text: str) -> Iterable[str]:
         if ":" in found["secret"]:
             yield found["secret"].partition(":")[2]
     for found in _IN_QUERY.finditer(text):
-        yield found["secret"]
+        if is_secret_name(found["word"]):
+            yield found["secret"].strip("'\"")
 
 
 def hide_credentials(text: str) -> str:
@@ -43,7 +45,8 @@ def hide_credentials(text: str) -> str:
     'postgresql://***@db:5432/x?password=***&application_name=z'
     """
     text = _IN_URL.sub(lambda m: f"{m['scheme']}{HIDDEN}@", text)
-    return _IN_QUERY.sub(lambda m: f"{m['name']}{HIDDEN}", text)
+    return _IN_QUERY.sub(
+        lambda m: f"{m['name']}{HIDDEN}" if is_secret_name(m["word"]) else m[0], text)
 
 
 class Secrets:

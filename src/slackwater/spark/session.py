@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import shutil
@@ -207,9 +208,9 @@ def _shimmed(home: Path) -> Path:
     Spark's launcher adds --add-modules=jdk.incubator.vector; the runtime has no such module and
     would refuse to start.
     """
-    shim = Path(tempfile.gettempdir()) / f"slackwater-java-{os.getuid()}"
+    shim = _own_folder("java")
     java = shim / "bin" / "java"
-    java.parent.mkdir(parents=True, exist_ok=True)
+    java.parent.mkdir(mode=0o700, exist_ok=True)
     text = (
         "#!/bin/sh\n"
         "# drop the one flag that this Java does not know, pass on all others\n"
@@ -219,9 +220,42 @@ def _shimmed(home: Path) -> Path:
         "done\n"
         f'exec "{home}/bin/java" "$@"\n'
     )
-    if not java.exists() or java.read_text() != text:
+    if not _is_own(java) or java.read_text() != text:
         draft = java.with_suffix(f".{os.getpid()}")
         draft.write_text(text)
-        draft.chmod(draft.stat().st_mode | stat.S_IXUSR)
+        draft.chmod(stat.S_IRWXU)
         draft.replace(java)  # whole or not at all: other processes may be starting too
     return shim
+
+
+def _own_folder(name: str) -> Path:
+    """A folder that only this user can write to, kept where the user's caches are.
+
+    A fixed name in the shared temporary folder could be somebody else's already, with a program of
+    theirs in it.  Where there is no home, a new folder with a name that nobody can guess is made
+    for this process.
+    """
+    try:
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        for part in ("slackwater", name):
+            folder = folder / part
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not _is_own(folder):
+                raise PermissionError(folder)
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(folder)
+        return folder
+    except (OSError, RuntimeError):
+        made = Path(tempfile.mkdtemp(prefix=f"slackwater-{name}-"))
+        atexit.register(shutil.rmtree, made, ignore_errors=True)
+        return made
+
+
+def _is_own(path: Path) -> bool:
+    """Whether this user owns it, nobody else can change it, and it is no link elsewhere."""
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return False
+    return (not stat.S_ISLNK(found.st_mode) and found.st_uid == os.getuid()
+            and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH))

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from slackwater import __version__
 from slackwater.core.errors import ConfigError, SnapshotError
+from slackwater.gateway.places import folder_made, folder_synced
 from slackwater.pipeline.document import Pipeline
 from slackwater.pipeline.fingerprint import FORMAT, branch_plan, changes, read_plan
 
@@ -155,13 +156,14 @@ class Checkpoint:
                 rows.coalesce(1).write.mode("overwrite").text(self._far())
             return
         path = Path(self._pipeline.checkpoint)
-        path.mkdir(parents=True, exist_ok=True)
+        folder_made(path)
         draft = path / f".{_FILE}.{os.getpid()}"
         with draft.open("w") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
         draft.replace(path / _FILE)
+        folder_synced(path)  # the name too must outlive a power cut
 
     def _far(self) -> str:
         return f"{self._pipeline.checkpoint.rstrip('/')}/{_FILE}"

@@ -37,6 +37,7 @@ _PLAIN: dict[type[DataType], str] = {
     ArrayType: "jsonb", MapType: "jsonb", StructType: "jsonb",
 }
 _JSON = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "ignoreNullFields": "false"}
+_NUL_IN_JSON = r"(?<!\\)((?:\\\\)*)\\u0000"  # an escaped backslash before u0000 is no NUL
 _WHOLE = {"smallint", "integer", "bigint"}
 _NUMBERS = {*_WHOLE, "real", "double precision", "numeric"}
 _TIMES = {"timestamp with time zone", "timestamp without time zone"}
@@ -56,10 +57,16 @@ def postgres_type(kind: DataType) -> str:
 
 
 def for_copy(field: StructField) -> Column:
-    """The column as something that Arrow writes as PostgreSQL reads it."""
+    """The column as something that Arrow writes as PostgreSQL reads it.
+
+    PostgreSQL has no place for the character U+0000 in a text: U+FFFD stands for it there, since a
+    row that cannot be written would end the query, and end it again after every restart.
+    """
     column = F.col(quoted(field.name))
     if isinstance(field.dataType, (ArrayType, MapType, StructType)):
-        column = F.to_json(column, _JSON)
+        column = F.regexp_replace(F.to_json(column, _JSON), _NUL_IN_JSON, r"$1\\ufffd")
+    elif isinstance(field.dataType, StringType):
+        column = F.translate(column, "\0", "\ufffd")
     elif isinstance(field.dataType, BinaryType):
         column = F.concat(F.lit("\\x"), F.hex(column))
     elif type(field.dataType) not in _PLAIN and not isinstance(field.dataType, DecimalType):

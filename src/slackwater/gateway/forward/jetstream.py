@@ -1,0 +1,141 @@
+"""NATS JetStream: published with an id, again if need be, until the stream has acknowledged it."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import threading
+import time
+import uuid
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+from urllib.parse import SplitResult, unquote
+
+import nats
+import nats.errors
+
+from slackwater.core.errors import ConfigError
+from slackwater.gateway.forward.base import Done, Forward
+
+__all__ = ["JetStreamForward"]
+
+_log = logging.getLogger("slackwater.gateway")
+_PATIENCE, _ATTEMPT = 30.0, 3.0
+
+
+class JetStreamForward(Forward):
+    """Each event is a message; its arrival is the time at which the server stores it.
+
+    A message that is sent again has the same id, by which the stream knows it (within its window
+    for duplicates, two minutes by default).
+
+    Parameters
+    ----------
+    parts, subject
+        The address, taken apart.
+    settings
+        Further arguments of ``nats.connect``: ``token``, ``user``, ``password``,
+        ``user_credentials``.
+    shown
+        The address without secrets.
+    """
+
+    def __init__(self, parts: SplitResult, subject: str, settings: dict[str, str], shown: str
+                 ) -> None:
+        super().__init__(shown)
+        self._subject, self._run = subject, uuid.uuid4().hex
+        self._client = nats.NATS()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="gateway-nats",
+                                        daemon=True)
+        self._thread.start()
+        login: dict[str, Any] = {}
+        if parts.username is not None:
+            login = ({"token": unquote(parts.username)} if parts.password is None else
+                     {"user": unquote(parts.username), "password": unquote(parts.password)})
+        host = parts.netloc.rpartition("@")[2]
+        try:
+            self._await(self._connect(f"{parts.scheme}://{host}", {**login, **settings}), 5)
+        except Exception as error:
+            with suppress(Exception):
+                self._await(self._client.close(), 2)
+            self._end()
+            raise ConfigError("the NATS server cannot be reached", step="forward", got=f"{shown}: "
+                              f"{type(error).__name__}") from None
+
+    async def _connect(self, url: str, options: dict[str, Any]) -> None:
+        async def lost() -> None:
+            self._away = "the broker cannot be reached"
+            _log.warning("%s: connection lost", self.shown)
+
+        async def back() -> None:
+            self._away = None
+
+        async def quiet(error: Exception) -> None:
+            _log.debug("%s: %r", self.shown, error)
+
+        await self._client.connect(
+            url, max_reconnect_attempts=-1, reconnect_time_wait=0.5, disconnected_cb=lost,
+            reconnected_cb=back, error_cb=quiet, allow_reconnect=True, **options)
+        self._stream = self._client.jetstream(timeout=_ATTEMPT)
+
+    def _send(self, events: list[bytes], first: int, tags: Sequence[int] | None,
+              done: Done) -> None:
+        if tags is None:
+            ids = [f"{self._run}-{number}" for number in range(first, first + len(events))]
+        else:  # of MQTT, which may deliver again after a restart of this process
+            ids = [f"{tag}-{hashlib.blake2b(event, digest_size=12).hexdigest()}"
+                   for tag, event in zip(tags, events, strict=True)]
+
+        async def publish() -> None:
+            try:
+                problem = await self._publish(list(zip(ids, events, strict=True)))
+            except Exception as error:  # whatever it was, nobody must wait for ever
+                problem = f"NATS: {error!r}"
+            done(problem)
+
+        asyncio.run_coroutine_threadsafe(publish(), self._loop)
+
+    async def _publish(self, messages: list[tuple[str, bytes]]) -> str | None:
+        """Publish until all are acknowledged; what is missing after a while is the problem."""
+        until, said = time.monotonic() + _PATIENCE, "NATS: no answer"
+        while messages and time.monotonic() < until:
+            attempts = []
+            for one in messages:
+                try:
+                    attempts.append(await self._stream.publish_async(
+                        self._subject, one[1], headers={"Nats-Msg-Id": one[0]},
+                        wait_stall=_ATTEMPT))
+                except (nats.errors.Error, OSError) as error:
+                    said = f"NATS: {error!r}"
+                    break
+            if attempts:
+                await asyncio.wait(attempts, timeout=_ATTEMPT)
+            left = messages[len(attempts):]
+            for one, attempt in zip(messages, attempts, strict=False):
+                if not attempt.done() or attempt.exception() is not None:
+                    left.append(one)
+                    if attempt.done():
+                        said = f"NATS: {attempt.exception()!r}"
+                    attempt.cancel()
+            messages = left
+            if messages:
+                await asyncio.sleep(0.2)
+        return said if messages else None
+
+    def close(self) -> None:
+        """Wait for what is under way, and let go."""
+        with suppress(Exception):  # a server that is away has nothing under way
+            self._await(self._client.drain(), 10)
+        self._end()
+
+    def _await(self, what: Any, seconds: float) -> Any:
+        future = asyncio.run_coroutine_threadsafe(asyncio.wait_for(what, seconds), self._loop)
+        return future.result(seconds + 5)
+
+    def _end(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()

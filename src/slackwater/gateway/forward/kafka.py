@@ -1,0 +1,101 @@
+"""Kafka: idempotent, acknowledged by all replicas that are in sync."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import SplitResult, parse_qs
+
+import orjson
+from confluent_kafka import KafkaError, KafkaException, Producer
+
+from slackwater.core.errors import ConfigError
+from slackwater.gateway.clock import Clock
+from slackwater.gateway.forward.base import Done, Forward
+
+__all__ = ["KafkaForward"]
+
+_CLOSE_SECONDS = 30
+
+
+class KafkaForward(Forward):
+    """Each event is a record; its timestamp is the arrival.
+
+    Parameters
+    ----------
+    parts, topic
+        The address, taken apart.
+    settings
+        Further settings of librdkafka.
+    shown
+        The address without secrets.
+    """
+
+    def __init__(self, parts: SplitResult, topic: str, settings: dict[str, str], shown: str
+                 ) -> None:
+        super().__init__(shown)
+        self._topic, self._clock = topic, Clock()
+        self._key = parse_qs(parts.query).get("key", [None])[0]
+        try:
+            self._producer = Producer({
+                "bootstrap.servers": parts.netloc.rpartition("@")[2],
+                # in order and once each, whatever the connection does while this process lives
+                "enable.idempotence": True, "acks": "all", "linger.ms": 5,
+                "message.timeout.ms": 30_000, "queue.buffering.max.kbytes": 65_536,
+                "reconnect.backoff.max.ms": 1000, "log_level": 0,
+                "error_cb": self._heard, **settings})
+        except (KafkaException, ValueError) as error:
+            raise ConfigError("Kafka's client refuses its settings", step="forward",
+                              got=str(error)) from None
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._poll, name="gateway-kafka", daemon=True)
+        self._thread.start()
+
+    def _send(self, events: list[bytes], first: int, tags: Sequence[int] | None,
+              done: Done) -> None:
+        left, problem = len(events), None
+        lock = threading.Lock()
+
+        def delivered(error: KafkaError | None, _: Any) -> None:
+            nonlocal left, problem
+            with lock:
+                left -= 1
+                problem = problem or (None if error is None else f"Kafka: {error.str()}")
+                over = left == 0
+            if over:
+                done(problem)
+
+        with self._lock:
+            stamp = self._clock.now() // 1000
+        for event in events:
+            while True:
+                try:
+                    self._producer.produce(self._topic, event, key=self._key_of(event),
+                                           timestamp=stamp, on_delivery=delivered)
+                    break
+                except BufferError:
+                    self._producer.poll(0.05)
+                except KafkaException as error:
+                    delivered(error.args[0], None)
+                    break
+
+    def _key_of(self, event: bytes) -> bytes | None:
+        if self._key is None:
+            return None
+        value = orjson.loads(event).get(self._key)
+        return value.encode() if isinstance(value, str) else orjson.dumps(value)
+
+    def _heard(self, error: KafkaError) -> None:
+        if error.code() == KafkaError._ALL_BROKERS_DOWN:
+            self._away = "the broker cannot be reached"
+
+    def _poll(self) -> None:
+        while not self._stop.is_set():
+            self._producer.poll(0.1)
+
+    def close(self) -> None:
+        """Wait for what is under way, and let go."""
+        self._producer.flush(_CLOSE_SECONDS)
+        self._stop.set()
+        self._thread.join()

@@ -1,0 +1,374 @@
+"""One connection: bytes in, requests to the routes, answers out, everything within its time.
+
+A request is worked on before the next one is read, so what a connection can make the gateway hold
+is one head, one body and one read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, cast
+
+from slackwater.gateway.http.answer import CONTINUE, Answer, Refused, error
+from slackwater.gateway.http.body import Body
+from slackwater.gateway.http.crowd import Stage
+from slackwater.gateway.http.head import Head, read_head
+from slackwater.gateway.http.tls import Tls, TlsFailed
+
+if TYPE_CHECKING:
+    from slackwater.gateway.http.server import Server
+
+__all__ = ["Connection"]
+
+_LINGER_SECONDS, _LINGER_BYTES, _STRANGER_BYTES = 2.0, 64 << 20, 256 << 10
+_WRONG_TOKEN_PAUSE = 0.1
+_FIRST_READ, _NEXT_READ = 16 << 10, 64 << 10
+# requests of one connection that are worked on in a row, and those that may lie ahead of their
+# answers before the connection has to wait: nobody needs to send thousands without listening
+_AT_ONCE, _AHEAD, _AHEAD_PAUSE = 2, 32, 0.005
+_DROPPED = 1 << 20
+_BETWEEN = (Stage.SILENT, Stage.IDLE, Stage.HEAD)
+
+
+class Connection(asyncio.BufferedProtocol):
+    """A member of the crowd.
+
+    Parameters
+    ----------
+    server
+        Whose connection it is: limits, routes, the crowd and its room.
+    """
+
+    def __init__(self, server: Server) -> None:
+        self._server, self._limits = server, server.limits
+        self.address = ""
+        self._stage = Stage.SILENT
+        self.since = time.monotonic()
+        self.deadline = self.since + self._limits.header_seconds
+        self._transport: asyncio.Transport | None = None
+        self._tls: Tls | None = None
+        self._bytes = bytearray()  # of a head, or behind a request that is being worked on
+        self._head: Head | None = None
+        self._body: Body | None = None
+        self._taken = 0  # to tell an answer that comes too late from one that is waited for
+        self._verdict: Answer | None = None  # what a body that is only dropped will get
+        self.guest = False
+        self._ahead = 0
+        self._resting = self._held = False
+        self._known = False  # has shown a token, where one is needed
+        self._spoken = self._full = self._working = self._paused = self._ended = False
+        self._lingered = 0
+
+    # -- what the event loop calls ---------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Join the crowd, or leave."""
+        self._transport = transport = cast(asyncio.Transport, transport)
+        transport.set_write_buffer_limits(64 << 10)
+        peer = transport.get_extra_info("peername")
+        self.address = _address(peer[0]) if peer else ""
+        self._server.crowd.join(self)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """One buffer serves all connections: its bytes are taken before the next read."""
+        small = not self._spoken and self._body is None
+        return self._server.buffer[:_FIRST_READ if small else _NEXT_READ]
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Bytes have come."""
+        if self._transport is None:
+            return
+        if self._stage is Stage.LEAVING:
+            self._drop(nbytes)
+            return
+        data = bytes(self._server.buffer[:nbytes])
+        if self._server.certificates is None:
+            self._take(data)
+            return
+        if self._tls is None:
+            self._tls = Tls(self._server.certificates.context, self._transport.write)
+        self._tls.feed(data)
+        self._decrypt()
+
+    def eof_received(self) -> bool:
+        """The other side sends no more; an answer that is under way still reaches it."""
+        self._ended = True
+        return self._stage is Stage.BUSY
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Gone."""
+        self._forget()
+
+    def pause_writing(self) -> None:
+        """The other side does not read its answers."""
+        self._full = True
+
+    def resume_writing(self) -> None:
+        """It does again."""
+        self._full = False
+        if self._stage in _BETWEEN:
+            self._go_on()
+
+    # -- what the crowd calls --------------------------------------------------------------------
+
+    @property
+    def stage(self) -> Stage:
+        """What it is about."""
+        return self._stage
+
+    def give_way(self, reason: str) -> None:
+        """End at once; a request that was begun is answered, if that needs no waiting."""
+        if self._stage is Stage.BODY:
+            self._write(error(408, reason).encoded(keep_alive=False))
+        self._close()
+
+    def overdue(self) -> None:
+        """End, with a word where somebody may be listening."""
+        if self._stage is Stage.BUSY:
+            self._taken += 1  # whatever comes of it, nobody hears it any more
+            self._answer(self._server.routes.in_doubt(), last=True)
+        elif self._stage is Stage.BODY:
+            self._answer(error(408, "the body did not come in time"), last=True)
+        elif self._bytes and self._stage is not Stage.LEAVING:
+            self._answer(error(408, "the head did not come in time"), last=True)
+        else:
+            self._close(hard=True)
+
+    # -- requests --------------------------------------------------------------------------------
+
+    def _decrypt(self) -> None:
+        assert self._tls is not None
+        try:
+            for data in self._tls.plain():
+                self._take(data)
+                if self._transport is None:
+                    return
+        except TlsFailed:
+            self._close()
+            return
+        if self._tls.ended:
+            self._close()
+
+    def _take(self, data: bytes) -> None:
+        if self._stage is Stage.LEAVING:
+            self._drop(len(data))
+        elif self._stage is Stage.BODY:
+            self._take_body(data)
+        else:
+            self._bytes += data
+            if self._stage is Stage.BUSY or self._resting:
+                self._pace()  # what it sends ahead of its answer can wait
+            else:
+                self._go_on()
+
+    def _drop(self, size: int) -> None:
+        """Bytes that come after the last answer: read for a while, so that it is not lost."""
+        self._lingered += size
+        if self._lingered > (_LINGER_BYTES if self._known else _STRANGER_BYTES):
+            self._close(hard=True)
+
+    def _go_on(self) -> None:
+        """Work on the requests whose bytes are here, until one has to be waited for."""
+        if self._working or self._resting:
+            return  # an answer was given at once, the loop below goes on by itself; or it waits
+        if not self._bytes:
+            self._ahead = 0
+        elif self._ahead > _AHEAD:
+            self._resting = True
+            self._server.loop.call_later(_AHEAD_PAUSE, self._rested)
+            self._pace()
+            return
+        self._working = True
+        try:
+            for _ in range(_AT_ONCE):
+                if (not self._bytes or self._full or self._resting or self._transport is None
+                        or self._stage not in _BETWEEN or not self._take_head()):
+                    break
+                self._ahead += bool(self._bytes)
+            else:
+                self._server.loop.call_soon(self._go_on)  # others have a turn first
+        finally:
+            self._working = False
+        self._pace()
+
+    def _take_head(self) -> bool:
+        while self._bytes.startswith(b"\r\n"):  # some senders end a body with an empty line
+            del self._bytes[:2]
+        end = self._bytes.find(b"\r\n\r\n", 0, self._limits.max_header + 4)
+        if end < 0:
+            if len(self._bytes) > self._limits.max_header:
+                self._answer(error(431, "the head is too large; at most "
+                                        f"{self._limits.max_header} bytes"), last=True)
+            elif self._stage is Stage.IDLE and self._bytes:
+                self._enter(Stage.HEAD, self._limits.header_seconds)
+            return False
+        data = bytes(self._bytes[:end])
+        del self._bytes[:end + 4]
+        try:
+            self._head = head = read_head(data)
+        except Refused as refused:
+            self._answer(refused.answer, last=True)
+            return False
+        if not self._spoken:
+            self._spoken = True
+            self._server.crowd.spoke(self)
+        # from here on the request is known, and its body has the rest of the time
+        self._enter(Stage.BODY, self._limits.body_seconds)
+        refusal = self._server.routes.refusal(head, guest=self.guest)
+        self._known = self._known or refusal is None or refusal.status != 401
+        if refusal is not None and not self._can_drop(head, refusal):
+            self._answer(refusal, last=head.has_body or not head.keep_alive)
+            if refusal.status == 401 and self._stage is Stage.IDLE:
+                self._rest()
+            return self._stage in _BETWEEN
+        self._verdict = refusal
+        self._body = Body(None if head.chunked else head.length or 0, self._server.max_body,
+                          drop=refusal is not None)
+        if head.waits and not self._bytes:
+            self._write(CONTINUE)
+        # no more than the body's own bytes: behind it there may be many requests
+        size = len(self._bytes) if head.chunked else min(head.length or 0, len(self._bytes))
+        begun = bytes(self._bytes[:size])
+        del self._bytes[:size]
+        self._take_body(begun)
+        return True
+
+    def _can_drop(self, head: Head, refusal: Answer) -> bool:
+        """Whether to read a refused body, so that the connection can go on."""
+        return (head.has_body and not head.waits and refusal.status != 401
+                and head.length is not None and head.length <= min(_DROPPED, self._server.max_body))
+
+    def _rest(self) -> None:
+        """After a wrong token the next one is not looked at for a while: guessing takes time."""
+        self._resting = True
+        self._pace()
+        self._server.loop.call_later(_WRONG_TOKEN_PAUSE, self._rested)
+
+    def _rested(self) -> None:
+        self._resting = False
+        self._ahead = max(self._ahead - _AT_ONCE, 0)
+        if self._transport is not None and self._stage in _BETWEEN:
+            self._go_on()
+
+    def go_on_reading(self) -> None:
+        """There is time for a large body again."""
+        self._held = False
+        self._pace()
+
+    def _take_body(self, data: bytes) -> None:
+        body, head = self._body, self._head
+        assert body is not None
+        assert head is not None
+        try:
+            rest = body.feed(data)
+            if not self._server.room.grow(self, len(body.data)):
+                raise Refused(429, "too many large requests at once", **{"retry-after": "1"})
+        except Refused as refused:
+            self._answer(refused.answer, last=True)
+            return
+        if not body.whole:
+            if not self._server.intake.take(self, len(body.data), len(data)):
+                self._held = True
+                self._pace()
+            return
+        if rest:
+            self._bytes[:0] = rest
+        self._body = None
+        if self._verdict is not None:
+            self._answer(self._verdict, last=not head.keep_alive)
+            return
+        self._enter(Stage.BUSY, self._limits.request_seconds)
+        if body.data:
+            self._server.intake.small(len(body.data))
+        self._taken += 1
+        number = self._taken
+        self._server.routes.handle(
+            head, bytes(body.data), lambda answer: self._answer_to(number, answer))
+
+    # -- answers ---------------------------------------------------------------------------------
+
+    def _answer_to(self, number: int, answer: Answer) -> None:
+        if number == self._taken and self._stage is Stage.BUSY:
+            assert self._head is not None
+            self._answer(answer, last=not self._head.keep_alive)
+
+    def _answer(self, answer: Answer, *, last: bool) -> None:
+        self._server.room.free(self)
+        self._server.tally.requests[answer.status] += 1
+        if self._transport is None:
+            return
+        last = last or self._ended or self.guest or self._server.stopping
+        bodiless = self._head is not None and self._head.method == "HEAD"
+        self._write(answer.encoded(keep_alive=not last, bodiless=bodiless))
+        self._head = self._body = self._verdict = None
+        if last:
+            self._linger()
+            return
+        self._enter(Stage.IDLE, self._limits.idle_seconds)
+        self._go_on()
+
+    def _linger(self) -> None:
+        """Let the answer be read: closed with bytes unread, the connection is reset instead."""
+        self._bytes.clear()
+        self._enter(Stage.LEAVING, _LINGER_SECONDS)
+        transport = self._transport
+        if transport is None:
+            return
+        if self._tls is None and transport.can_write_eof():
+            transport.write_eof()
+        self._pace()
+
+    def _write(self, data: bytes) -> None:
+        if self._transport is None:
+            return
+        if self._tls is None:
+            self._transport.write(data)
+        else:
+            self._tls.write(data)
+
+    # -- small things ----------------------------------------------------------------------------
+
+    def _enter(self, stage: Stage, seconds: float) -> None:
+        self._stage, self.since = stage, time.monotonic()
+        self.deadline = self.since + seconds
+
+    def _pace(self) -> None:
+        """Read only while there is a use for what comes."""
+        if self._transport is None:
+            return
+        pause = self._stage is not Stage.LEAVING and (
+            self._stage is Stage.BUSY or self._full or self._resting or self._held)
+        if pause is not self._paused:
+            self._paused = pause
+            if pause:
+                self._transport.pause_reading()
+            else:
+                self._transport.resume_reading()
+
+    def _close(self, *, hard: bool = False) -> None:
+        transport, self._transport = self._transport, None
+        if transport is not None:
+            if hard or self._full:
+                transport.abort()  # what the other side does not read would be kept for ever
+            else:
+                transport.close()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._transport = None
+        self._taken += 1
+        self._bytes.clear()
+        self._body = None
+        self._server.room.free(self)
+        self._server.crowd.leave(self)
+
+
+def _address(host: str) -> str:
+    """Who is counted as one: an IPv4 address, or the network of an IPv6 address."""
+    if ":" not in host:
+        return host
+    found = ip_address(host.partition("%")[0])
+    mapped = getattr(found, "ipv4_mapped", None)
+    return str(mapped) if mapped else found.packed[:8].hex()

@@ -1,0 +1,228 @@
+"""All connections together: how many there may be, who gives way, and who took too long.
+
+A new connection is always let in if some other one can give way: the one that has waited longest
+without a whole request, first of those that never sent one.  So idle or half-open connections,
+however many, take nobody's place who has something to say.  Where all are at work, a new one is a
+guest for a moment: it may ask for ``/health`` and ``/metrics``.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Protocol
+
+__all__ = ["Crowd", "Intake", "Member", "Room", "Stage"]
+
+
+_MOST_GUESTS = 64
+
+
+class Stage(IntEnum):
+    """What a connection is about; the lower ones give way first."""
+
+    SILENT = 0  # has never sent a whole request
+    IDLE = 1  # has, and sends nothing now
+    HEAD = 2  # has, and sends the next one
+    BODY = 3
+    BUSY = 4  # its request is being worked on
+    LEAVING = 5  # has had its last answer
+
+
+class Member(Protocol):
+    """A connection as the crowd sees it."""
+
+    address: str
+    since: float  # when it came to its stage
+    deadline: float
+    guest: bool  # there was no room for it: it may only ask how the gateway is
+
+    @property
+    def stage(self) -> Stage:
+        """What it is about."""
+
+    def give_way(self, reason: str) -> None:
+        """End it at once."""
+
+    def overdue(self) -> None:
+        """Its deadline has passed."""
+
+    def go_on_reading(self) -> None:
+        """It was asked to wait, and need not any more."""
+
+
+@dataclass
+class Counts:
+    """What became of connections."""
+
+    opened: int = 0
+    gave_way: int = 0
+    refused: int = 0
+    overdue: int = 0
+
+
+@dataclass
+class _Address:
+    members: dict[Member, None] = field(default_factory=dict)
+    silent: dict[Member, None] = field(default_factory=dict)
+
+
+class Crowd:
+    """The connections of a gateway.
+
+    Parameters
+    ----------
+    most
+        Connections at the same time.
+    most_each
+        Connections of one address at the same time.
+    """
+
+    def __init__(self, most: int, most_each: int) -> None:
+        self._most, self._most_each = most, most_each
+        # dictionaries keep the order of arrival: the first silent one has been silent longest
+        self.members: dict[Member, None] = {}
+        self._silent: dict[Member, None] = {}
+        self._guests: dict[Member, None] = {}
+        self._of: defaultdict[str, _Address] = defaultdict(_Address)
+        self.counts = Counts()
+
+    def join(self, member: Member) -> None:
+        """Let a connection in; another one gives way where that is needed, else it is a guest."""
+        own = self._of[member.address]
+        if ((len(own.members) >= self._most_each and not self._make_room(own.members, own.silent))
+                or (len(self.members) >= self._most
+                    and not self._make_room(self.members, self._silent))):
+            self.counts.refused += 1
+            member.guest = True
+            if len(self._guests) >= _MOST_GUESTS:
+                first = next(iter(self._guests))
+                self.leave(first)
+                first.give_way("others are waiting")
+            self._guests[member] = None
+            return
+        own = self._of[member.address]  # the last one of an address may just have given way
+        for among in (self.members, self._silent, own.members, own.silent):
+            among[member] = None
+        self.counts.opened += 1
+
+    def spoke(self, member: Member) -> None:
+        """A connection has sent a whole request."""
+        self._silent.pop(member, None)
+        self._of[member.address].silent.pop(member, None)
+
+    def leave(self, member: Member) -> None:
+        """A connection is gone."""
+        self._guests.pop(member, None)
+        own = self._of[member.address]
+        for among in (self.members, self._silent, own.members, own.silent):
+            among.pop(member, None)
+        if not own.members:
+            del self._of[member.address]
+
+    def _make_room(self, among: dict[Member, None], silent: dict[Member, None]) -> bool:
+        first = next(iter(silent), None)
+        if first is None:
+            first = min(among, key=lambda member: (member.stage, member.since))
+            if first.stage >= Stage.BUSY:
+                return False
+        self.counts.gave_way += 1
+        self.leave(first)
+        first.give_way("others are waiting")
+        return True
+
+    def sweep(self) -> None:
+        """End what took too long."""
+        now = time.monotonic()
+        late = [m for m in (*self.members, *self._guests) if m.deadline < now]
+        for member in late:
+            self.counts.overdue += 1
+            member.overdue()
+
+
+class Room:
+    """Memory for bodies that are not kept yet.
+
+    Parameters
+    ----------
+    size
+        Bytes in all; small bodies may use a quarter more, so that large ones cannot crowd them out.
+    """
+
+    _SMALL = 1 << 20
+    _PATIENCE, _SLOW = 1.0, 32 << 10  # seconds, bytes per second
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._held: dict[Member, int] = {}
+        self.used = 0
+
+    def grow(self, member: Member, size: int) -> bool:
+        """Let a body grow to `size` bytes, if need be at the cost of one that comes too slowly."""
+        held = self._held.get(member, 0)
+        most = self._size + (self._size // 4 if size <= self._SMALL else 0)
+        while self.used + size - held > most:
+            slowest = self._slowest(member)
+            if slowest is None:
+                return False
+            self.free(slowest)
+            slowest.give_way("its body came too slowly while others were waiting")
+        self._held[member] = size
+        self.used += size - held
+        return True
+
+    def free(self, member: Member) -> None:
+        """A body is no longer held."""
+        self.used -= self._held.pop(member, 0)
+
+    def _slowest(self, but: Member) -> Member | None:
+        now = time.monotonic()
+        slow = {member: size / (now - member.since) for member, size in self._held.items()
+                if member.stage is Stage.BODY and member is not but
+                and now - member.since > self._PATIENCE}
+        slowest = min(slow, key=lambda member: slow[member], default=None)
+        return slowest if slowest is not None and slow[slowest] < self._SLOW else None
+
+
+class Intake:
+    """How fast large bodies are read: slower while others send small ones.
+
+    Without it a few senders of large bodies would keep the event loop busy with reading alone.
+    """
+
+    _FREE = 256 << 10  # of each body
+    _ALONE, _BESIDE, _BURST = 256 << 20, 32 << 20, 16 << 20  # bytes per second, and at once
+    _BESIDE_SECONDS = 1.0
+
+    def __init__(self) -> None:
+        self._left, self._looked = float(self._BURST), time.monotonic()
+        self._beside_until = 0.0
+        self._waiting: dict[Member, None] = {}
+
+    def small(self, size: int) -> None:
+        """A body was taken whole; if it is a small one, large ones slow down for a while."""
+        if size <= self._FREE:
+            self._beside_until = time.monotonic() + self._BESIDE_SECONDS
+
+    def take(self, member: Member, size: int, read: int) -> bool:
+        """Count bytes of a body that is `size` long so far; False if its sender has to wait."""
+        if size <= self._FREE:
+            return True
+        self._left -= read
+        if self._left > 0:
+            return True
+        self._waiting[member] = None
+        return False
+
+    def refill(self) -> None:
+        """Time has passed: those who waited go on, as far as it goes."""
+        now = time.monotonic()
+        rate = self._BESIDE if now < self._beside_until else self._ALONE
+        self._left = min(self._left + (now - self._looked) * rate, self._BURST)
+        self._looked = now
+        if self._left > 0:
+            for member in list(self._waiting)[:max(int(self._left) >> 16, 1)]:
+                del self._waiting[member]
+                member.go_on_reading()

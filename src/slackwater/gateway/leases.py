@@ -1,0 +1,100 @@
+"""How long a reader that is gone holds retention back.
+
+A reader is alive while a process holds its lock, or its position moves.  Time without either is
+counted while the gateway runs, by a clock that cannot be set, and kept over its restarts.  When it
+reaches the lease the reader is forgotten; sooner, if another reader of the same name took its
+place: a pipeline that was restarted while its earlier run still hung goes on as ``name~2``.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import logging
+import os
+import time
+from collections.abc import Collection
+from pathlib import Path
+
+from slackwater.gateway.places import Place, remove_reader
+
+__all__ = ["Leases", "is_held"]
+
+_log = logging.getLogger("slackwater.gateway")
+_REPLACED = 600.0
+_LOOK_EVERY = 5.0
+
+
+def is_held(folder: Path, name: str) -> bool:
+    """Whether a process has the reader's lock now."""
+    try:
+        handle = os.open(folder / "readers" / f"{name}.lock", os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return False
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+
+
+class Leases:
+    """Counts how long each reader has been away.
+
+    Parameters
+    ----------
+    folder
+        The log.
+    lease
+        Seconds after which a reader that is away is forgotten; None: never.
+    kept
+        Readers that are waited for without end.
+    """
+
+    def __init__(self, folder: Path, lease: float | None, kept: Collection[str] = ()) -> None:
+        self._folder, self._lease, self._kept = folder, lease, frozenset(kept)
+        self._looked = time.monotonic()
+        self._places: dict[str, Place] = {}
+        self.away: dict[str, float] = away(folder)
+
+    def look(self, found: dict[str, Place], *, now: float | None = None) -> None:
+        """Count on, and forget readers whose lease has ended; removes them from `found`."""
+        now = time.monotonic() if now is None else now
+        passed = now - self._looked
+        if passed < _LOOK_EVERY or not found:
+            return
+        self._looked = now
+        alive = {name for name in found if is_held(self._folder, name)}
+        self.away = {
+            name: 0.0 if name in alive or self._places.get(name, place) != place
+            else self.away.get(name, 0.0) + passed
+            for name, place in found.items()}
+        self._places = dict(found)
+        for name in self._ended(alive):
+            _log.warning("%s: the reader %r has been away for %.0f s and is forgotten; what it has "
+                         "not read is no longer kept for it", self._folder, name, self.away[name])
+            remove_reader(self._folder, name)
+            del found[name], self.away[name]
+        file = self._folder / "readers" / ".leases"
+        draft = file.with_name(f".leases.{os.getpid()}")
+        draft.write_text(json.dumps({n: round(s) for n, s in self.away.items() if s}))
+        draft.replace(file)
+
+    def _ended(self, alive: set[str]) -> list[str]:
+        if self._lease is None:
+            return []
+        replaced = {name.partition("~")[0] for name in alive}
+        return [name for name, seconds in self.away.items() if name not in self._kept and seconds
+                > (min(_REPLACED, self._lease) if name.partition("~")[0] in replaced
+                   else self._lease)]
+
+
+def away(folder: Path) -> dict[str, float]:
+    """Seconds that each reader has been away, as the gateway last counted them."""
+    try:
+        found = json.loads((folder / "readers" / ".leases").read_text())
+        return {str(name): float(seconds) for name, seconds in found.items()}
+    except (OSError, ValueError, AttributeError, TypeError):
+        return {}
