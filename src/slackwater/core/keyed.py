@@ -337,7 +337,7 @@ def merged(steps: list[Step]) -> Step:
     times = [s.time for s in steps if s.time is not None]
     return Step([rows for s in steps for rows in s.ready] or columns,
                 np.concatenate(times) if times else None, stamp if stamps else None,
-                joined([s.late for s in late]) if late else steps[0].late,  # type: ignore[misc]
+                joined([s.late for s in late]) if late else steps[0].late,
                 pa.concat_arrays([s.why_late for s in late]) if late else steps[0].why_late,
                 np.concatenate([s.late_at for s in late]) if late else NONE,
                 [rows for s in steps for rows in s.refused], steps[-1].reached)

@@ -63,7 +63,7 @@ class Walk(NamedTuple):
     heap: Int64       # left and right below each row
     late_by: Int64    # per arrival: how far it came behind the watermark, 0 if it is not late
     out: Int64        # the released rows, in order, and the arrival that released each
-    count: Int64      # how many of them
+    total: Int64      # how many of them
 
 
 class Released(NamedTuple):
@@ -157,13 +157,13 @@ def _melded(time: Int64, n: Int64, heap: Int64, a: int, b: int) -> int:
 @inline
 def advance_to(w: Walk, k: int, theta: int, j: int, taken: int) -> None:
     """Release what key k holds with time ≤ theta, at step j; the first `taken` arrivals are in."""
-    held, promise, _, _, time, n, _, by_time, keys, heap, late_by, out, count = w
+    held, promise, _, _, time, n, _, by_time, keys, heap, late_by, out, total = w
     key = keys[k]
     if promise:
         key.mark = max(key.mark, theta)
         out[j, 0] = key.mark
     else:
-        c = count[0]
+        c = total[0]
         while key.root >= 0 and time[key.root] <= theta:
             i = key.root
             key.root = _melded(time, n, heap, heap[i, 0], heap[i, 1])
@@ -184,7 +184,7 @@ def advance_to(w: Walk, k: int, theta: int, j: int, taken: int) -> None:
                     c += 1
                     key.mark, key.mark_n = time[i], n[i]
             key.place = p
-        count[0] = c
+        total[0] = c
 
 
 @inline
@@ -293,7 +293,7 @@ def release_by(w: Walk, threshold: Int64) -> None:
                         threshold, by_arrival, starts, w.out)
     if keys > 1:
         w.out[:count] = _by_step(w.out[:count], len(threshold))
-    w.count[0] = count
+    w.total[0] = count
 
 
 @njit(cache=True, nogil=True)
@@ -308,10 +308,10 @@ def released(w: Walk, last: Int64 | None = None) -> Released:
 
     What time alone releases leaves together: merged over the keys, by time.
     """
-    begun = int(w.count[0])
+    begun = int(w.total[0])
     if last is not None:
         _pass_time(w, last)
-    out = w.out[:int(w.count[0])]
+    out = w.out[:int(w.total[0])]
     if last is not None and len(last) > 1:
         tail = out[begun:, 0]
         out[begun:] = out[begun:][np.lexsort((w.n[tail], w.time[tail]))]

@@ -220,7 +220,8 @@ class CorrelateLogic(StageLogic):
         self._since_sweep = 0
         self._clocks.need_all()
         live = self._keys.live()
-        past = now - 8 * (max(self._config.max_delay) + max(map(abs, self._reach)))  # type: ignore[arg-type]
+        delays: tuple[int, int] = self._config.max_delay  # type: ignore[assignment]
+        past = now - 8 * (max(delays) + max(map(abs, self._reach)))
         gone = live[(self._clocks["held"][live] == 0) & (self._clocks["left"][live] < past)
                     & (self._clocks["right"][live] < past)]
         if len(gone):

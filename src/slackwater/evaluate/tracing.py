@@ -49,8 +49,9 @@ class Traced(Policy):
             self._batches.append(buffers)
             return buffers
 
+        # not exact: else the kernel takes a short way, which does not come by here
         estimator.advance = listening  # type: ignore[method-assign]
-        estimator.exact = False  # type: ignore[misc]  (the short way would not come by here)
+        estimator.exact = False  # type: ignore[misc]
         return estimator
 
     def buffer_times(self) -> Float64:

@@ -133,10 +133,10 @@ class ReorderLogic(KeyedLogic):
         held = (self._buffer.upto(given.slots, _greatest(bound, given.key, len(given.slots)))
                 if len(self._buffer) else None)
         if self._estimator.exact and len(given.slots) == 1:
-            step = self._in_time(given, held, bound)
-            if step is not None:
+            in_time = self._in_time(given, held, bound)
+            if in_time is not None:
                 self._in_force = float(self._estimator.buffers[-1])  # type: ignore[attr-defined]
-                return step
+                return in_time
         before = 0 if held is None else len(held)
         key, time, n = given.key, new.time, new.n
         if held is not None and before:
