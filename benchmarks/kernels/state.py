@@ -8,7 +8,7 @@ from collections import deque
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from slackwater.reorder.radix import order_of
+from slackwater.core.state.order import order_of
 
 from benchmarks.result import Result, best_of
 from slackwater.core.kernel import MemoryStore

@@ -35,7 +35,7 @@ from slackwater.core.state.ipc import ipc_batch, ipc_bytes
 from slackwater.core.state.keys import Keys
 from slackwater.core.state.pages import Pages
 
-__all__ = ["ARRIVAL_JUMP", "Keyed", "KeyedLogic", "positions"]
+__all__ = ["ARRIVAL_JUMP", "Keyed", "KeyedLogic", "merged", "positions", "silences", "stamped"]
 
 Int64 = NDArray[np.int64]
 _SWEEP = 4096  # rows after which a look at all keys is worth it, however few there are
@@ -64,6 +64,10 @@ class Keyed:
 
     def __len__(self) -> int:
         return len(self.key)
+
+    def part(self, first: int, last: int) -> Keyed:
+        """Rows first…last−1."""
+        return Keyed(self.new.slice(first, last), self.key[first:last], self.slots)
 
 
 class KeyedLogic(StageLogic):
@@ -270,7 +274,7 @@ class KeyedLogic(StageLogic):
             if stop > at:
                 self.now = max(self.now, int(piece.arrival.max()))
             step = self.take_keyed(Keyed(piece, key, slots))
-            steps.append(step if stop - at == len(new) and not before else _stamped(step))
+            steps.append(step if stop - at == len(new) and not before else stamped(step))
             at = stop
         self._sweep(len(new))
         step = merged(steps)
@@ -284,12 +288,12 @@ class KeyedLogic(StageLogic):
         stop, again, steps = len(slot), NONE, []
         if self.forget_after is not None and len(slot):
             self.clocks.need(slot[at:])
-            stop, again = _silences(slot, arrival, at, self.clocks["clock"], self._numbers,
+            stop, again = silences(slot, arrival, at, self.clocks["clock"], self._numbers,
                                     self.forget_after)
             held = again[self.busy(again)] if len(again) else NONE
             if len(held):  # what they hold leaves as time passes, as it would have by ticks
                 now = _first_arrivals(slot, arrival, at, held, self._numbers)
-                steps.append(_stamped(self.pass_time_of(held, now)))
+                steps.append(stamped(self.pass_time_of(held, now)))
                 again = again[~self.busy(again)]
         begun = np.concatenate([fresh, again]) if len(again) else fresh
         floor = np.full(len(begun), NEVER)
@@ -343,7 +347,7 @@ def merged(steps: list[Step]) -> Step:
                 [rows for s in steps for rows in s.refused], steps[-1].reached)
 
 
-def _stamped(step: Step) -> Step:
+def stamped(step: Step) -> Step:
     """The step with its stamps made now: they may look at what the next step changes."""
     if step.stamp is None:
         return step
@@ -384,7 +388,7 @@ def _local(slot: Int64, numbers: Int64) -> tuple[Int64, Int64]:
 
 
 @njit(cache=True, nogil=True)
-def _silences(slot: Int64, arrival: Int64, at: int, clock: Int64, numbers: Int64,
+def silences(slot: Int64, arrival: Int64, at: int, clock: Int64, numbers: Int64,
               forget_after: int) -> tuple[int, Int64]:
     """Up to which row keys go on without starting afresh, and who does so with its first row."""
     again = np.empty(len(slot) - at, np.int64)

@@ -76,10 +76,6 @@ class Estimator(ABC):
         """Start these sources afresh."""
         return
 
-    def silent_sources(self, now: int, silence: int) -> Int64:
-        """Sources not heard for longer than `silence`, which may be forgotten."""
-        return np.zeros(0, np.int64)
-
     def look(self, seen: Seen) -> Int64:
         """For each arrival the threshold θ at or below which held events of its key leave *before*
         it is taken in; if not `exact`, a time that θ does not exceed.

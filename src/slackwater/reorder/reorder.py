@@ -16,13 +16,14 @@ from slackwater.core.durations import Duration, micros
 from slackwater.core.errors import ConfigError, DataError
 from slackwater.core.events import NEVER, Roles
 from slackwater.core.kernel import Store
-from slackwater.core.keyed import Keyed, KeyedLogic, positions
+from slackwater.core.keyed import Keyed, KeyedLogic, merged, positions, silences, stamped
 from slackwater.core.release import mark_of, released, walk_over
 from slackwater.core.stage import NONE, Stage, Step, empty_rows, how_late, role_names
 from slackwater.core.state.buffer import Buffer, Held, Rows
 from slackwater.core.state.keys import Keys
 from slackwater.core.state.marks import Marks
 from slackwater.core.state.order import order_of
+from slackwater.core.state.pages import Pages
 from slackwater.reorder.policies.named import as_policy
 from slackwater.reorder.policy import NO_SEQUENCE, Explains, Policy, Seen
 
@@ -119,6 +120,9 @@ class ReorderLogic(KeyedLogic):
         within = config.roles.key if config.scope is None else config.scope
         self._sources = (Keys("sources", (*within, config.roles.source), store)
                          if policy.needs_source and config.roles.source else None)
+        self._heard = Pages("heard", {"at": np.int64(NEVER)}, store)  # each source's last arrival
+        self._source_numbers = np.full(1, -1)
+        self._since_look = 0
         self._buffer = Buffer("held", store, self._marks.gone)
         self._in_force = float("nan")
         self._windows = windows  # length and slide of those that follow (see `Walk`)
@@ -126,9 +130,22 @@ class ReorderLogic(KeyedLogic):
     # -- steps ----------------------------------------------------------------------------------
 
     def take_keyed(self, given: Keyed) -> Step:
+        """Take arrivals; a source that has been silent for long starts afresh."""
+        if self._sources is None:
+            return self._take(given, None)
+        steps: list[Step] = []
+        source, at = self._meet(given), 0
+        while at < len(given) or not steps:
+            stop = self._restart_sources(source, given.new.arrival, at)
+            step = self._take(given.part(at, stop), source[at:stop])
+            steps.append(step if stop - at == len(given) else stamped(step))
+            at = stop
+        return merged(steps)
+
+    def _take(self, given: Keyed, source: Int64 | None) -> Step:
         """Release by each arrival's threshold, judge it, hold it."""
         new = given.new
-        seen = self._seen(given)
+        seen = self._seen(given, source)
         bound = self._estimator.look(seen)
         held = (self._buffer.upto(given.slots, _greatest(bound, given.key, len(given.slots)))
                 if len(self._buffer) else None)
@@ -293,7 +310,7 @@ class ReorderLogic(KeyedLogic):
         if self._groups is None:
             self._estimator.reset(slots)
 
-    def _seen(self, given: Keyed) -> Seen:
+    def _seen(self, given: Keyed, source: Int64 | None) -> Seen:
         new, roles = given.new, self.roles
         group = given.slot
         if self._groups is not None:
@@ -301,15 +318,52 @@ class ReorderLogic(KeyedLogic):
             self._estimator.grow(self._groups.room, 0)
             self._estimator.reset(fresh)
             self._marks["group"][given.slot] = group
-        source = sequence = None
-        if self._sources is not None:
-            source, fresh = self._sources.slots(new.rows)
-            self._estimator.grow(0, self._sources.room)
-            self._estimator.reset_sources(fresh)
+        sequence = None
         if self._policy.needs_source and roles.sequence:
             sequence = running_numbers(new.rows.column(roles.sequence))
         return Seen(new.time, new.arrival, group, source, sequence,
                     None if roles.source is None else new.rows.column(roles.source))
+
+    def _meet(self, given: Keyed) -> Int64:
+        """The slot of each row's source."""
+        assert self._sources is not None
+        source, fresh = self._sources.slots(given.new.rows)
+        self._heard.grow(self._sources.room)
+        self._heard.reset(fresh)
+        self._estimator.grow(0, self._sources.room)
+        self._estimator.reset_sources(fresh)
+        if len(self._source_numbers) < self._sources.room:
+            self._source_numbers = np.full(2 * self._sources.room, -1)
+        return source
+
+    def _restart_sources(self, source: Int64, arrival: Int64, at: int) -> int:
+        """Start sources afresh that have been silent for long; where this piece ends."""
+        stop = len(source)
+        self._heard.touch(source)
+        heard = self._heard["at"]
+        if self._config.forget_after is not None:
+            stop, again = silences(source, arrival, at, heard, self._source_numbers,
+                                   self._config.forget_after)
+            self._estimator.reset_sources(again)
+        np.maximum.at(heard, source[at:stop], arrival[at:stop])
+        return int(stop)
+
+    def _sweep(self, rows: int) -> None:
+        """Forget silent sources, too, now and then."""
+        super()._sweep(rows)
+        forget: Any = self._config.forget_after
+        if self._sources is None or forget is None:
+            return
+        self._since_look += rows
+        if self._since_look >= max(len(self._sources), 4096):
+            self._since_look = 0
+            live = self._sources.live()
+            self._heard.need(live)
+            gone = live[self._heard["at"][live] < self.now - forget * 5 // 4]
+            if len(gone):
+                self._estimator.reset_sources(gone)
+                self._heard.reset(gone)
+                self._sources.forget(gone)
 
     # -- state ----------------------------------------------------------------------------------
 
@@ -324,6 +378,7 @@ class ReorderLogic(KeyedLogic):
         return {**super().save(), "marks": self._marks.save(), "held": self._buffer.save(),
                 "groups": None if self._groups is None else self._groups.save(),
                 "sources": None if self._sources is None else self._sources.save(),
+                "heard": self._heard.save(), "looked": self._since_look,
                 "estimator": self._estimator.save(), "in_force": self._in_force}
 
     def load(self, meta: Mapping[str, Any]) -> None:
@@ -334,6 +389,8 @@ class ReorderLogic(KeyedLogic):
             self._groups.load(meta["groups"])
         if self._sources is not None:
             self._sources.load(meta["sources"])
+        self._heard.load(meta["heard"])
+        self._since_look = meta["looked"]
         self._estimator.load(meta["estimator"])
         self._buffer.load(meta["held"])
         self._in_force = meta["in_force"]

@@ -139,7 +139,8 @@ def _pack_chunk(rows: pa.RecordBatch, label: Int, at: int, part: int,
     if len(labels) > 1:
         rows = rows.take(pa.array(order))
     ends = np.append(starts[1:], len(label))
-    blobs: list[bytes | None] = [ipc_bytes(rows.slice(a, b - a)) for a, b in zip(starts, ends, strict=True)]
+    blobs: list[bytes | None] = [ipc_bytes(rows.slice(a, b - a))
+                                 for a, b in zip(starts, ends, strict=True)]
     return _packed(labels.tolist(), at, part, chunk, blobs, None)
 
 

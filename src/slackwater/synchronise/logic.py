@@ -62,8 +62,8 @@ class SyncLogic(KeyedLogic):
         self._declared: list[str] = list(config.sources or ())
         self._removed: list[str] = []
         self._loaded = True
-        self.forget_sources: int = (FOREVER if config.forget_after is None or config.sources is not None
-                               else config.forget_after)  # type: ignore[assignment]
+        kept = config.forget_after is None or config.sources is not None
+        self.forget_sources: int = FOREVER if kept else config.forget_after  # type: ignore[assignment]
         self._since_look = 0
 
     # -- sources --------------------------------------------------------------------------------

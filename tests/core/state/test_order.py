@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from slackwater.reorder.radix import order_of
+from slackwater.core.state.order import order_of
 
 ENDS = np.iinfo(np.int64)
 

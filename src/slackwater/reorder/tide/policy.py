@@ -155,12 +155,6 @@ class TideEstimator(Estimator):
         self._sources.reset(sources)
         self._stale = self._stale or len(sources) > 0
 
-    def silent_sources(self, now: int, silence: int) -> Int64:
-        """Sources not heard for longer than `silence`."""
-        self._sources.need_all()
-        of = self._sources["of"]
-        return np.flatnonzero((of["delay"] != NEVER) & (of["seen"] < now - silence))
-
     def look(self, seen: Seen) -> Int64:
         """A threshold never exceeds the greatest time so far."""
         self._groups.need(seen.group)
