@@ -44,9 +44,9 @@ def slots_of(*columns):
     return [keys.slots(one(column))[0].tolist() for column in columns]
 
 
-def resumed(keys, store):
+def resumed(keys, store, **options):
     meta = json.loads(json.dumps(keys.save()))
-    again = Keys(keys.name, keys.columns, store)
+    again = Keys(keys.name, keys.columns, store, **options)
     again.load(meta)
     return again
 
@@ -290,14 +290,14 @@ ACTION = st.one_of(
 )
 
 
-@given(st.lists(ACTION, max_size=25))
-def test_against_a_dictionary(actions):
+@given(st.lists(ACTION, max_size=40), st.sampled_from([1, 40, 200, 64 * 1024]))
+def test_against_a_dictionary(actions, page_bytes):
     store = MemoryStore()
-    keys = Keys("k", ["a", "b"], store)
+    keys = Keys("k", ["a", "b"], store, page_bytes=page_bytes)
     known: dict = {}
     for what, rows in actions:
         if what == "resume":
-            keys = resumed(keys, store)
+            keys = resumed(keys, store, page_bytes=page_bytes)
         elif what == "forget":
             live = sorted(known.values())
             slots = sorted({live[r % len(live)] for r in rows}) if live else []
@@ -329,24 +329,27 @@ def numbered(first, last, width=0):
     return one(pa.array([f"key {i:0{width}}" for i in range(first, last)]))
 
 
-def test_many_keys_through_saves_and_loads():
+@pytest.mark.parametrize(("page_bytes", "new"), [(64 * 1024, 3_000), (4_000, 300), (500, 20)])
+def test_many_keys_through_saves_and_loads(page_bytes, new):
     store, rng = Watched(), np.random.default_rng(4)
-    keys, known = Keys("k", ["k"], store), {}
+    keys, known = Keys("k", ["k"], store, page_bytes=page_bytes), {}
+    keys.slots(numbered(0, 2_000))
+    known = {f"key {i}": i for i in range(2_000)}
     for step in range(40):
-        names = [f"key {i}" for i in rng.integers(0, 60_000, 3_000)]
+        names = [f"key {i}" for i in rng.integers(0, 60_000, new)]
         slots, _ = keys.slots(one(pa.array(names)))
         for name, slot in zip(names, slots.tolist(), strict=True):
             assert known.setdefault(name, slot) == slot
         if step % 3 == 2:
-            gone = rng.choice(list(known), len(known) // 2, replace=False).tolist()
+            gone = rng.choice(list(known), min(len(known) // 2, new), replace=False).tolist()
             keys.forget(np.array([known.pop(name) for name in gone]))
         assert len(set(known.values())) == len(known) == len(keys)
-        keys = resumed(keys, store)
+        keys = resumed(keys, store, page_bytes=page_bytes)
     names = list(known)
     slots = np.array([known[name] for name in names])
     assert keys.labels(slots).to_pylist() == names
     pages = [len(blob) for name, blob in store.items() if name.startswith("k/") and "." in name]
-    assert max(pages) < 2 * 64 * 1024
+    assert max(pages) < 2 * page_bytes + 500
 
 
 def test_only_changed_pages_are_written_and_only_needed_ones_read():
@@ -364,7 +367,7 @@ def test_only_changed_pages_are_written_and_only_needed_ones_read():
     assert len([n for n in store.read if "live" not in n]) <= 2
     keys.slots(one(pa.array(["one more"])))
     keys.save()
-    assert len(store.written) <= 5  # one page, one of bits, one of homes, two if one was split
+    assert len(store.written) <= 3  # the log, and a page each of live bits and of homes
     store.written.clear()
     keys.save()
     assert store.written == []
@@ -453,3 +456,39 @@ def test_keys_that_look_alike_do_not_crowd(make):
     keys.slots(one(pa.array([make(i) for i in range(60_000)])))
     assert len(keys) == 60_000
     assert longest_probe(keys) < 200
+
+
+def test_what_a_save_writes_follows_what_changed():
+    """New keys fall into pages at random; a few of them must not have all pages written."""
+    store = Watched()
+    keys = Keys("k", ["k"], store)
+    keys.slots(numbered(0, 200_000))
+    keys.save()
+    whole = sum(len(blob) for blob in store.values())
+    store.written.clear()
+    written = []
+    put = store.put
+    store.put = lambda name, blob: (written.append(len(blob)), put(name, blob))
+    for step in range(50):
+        first = 200_000 + 100 * step
+        keys.slots(numbered(first, first + 100))
+        keys.forget(np.arange(100 * step, 100 * step + 50))
+        keys = resumed(keys, store)
+    assert sum(written) < 5 * whole  # with all pages each time it would be 40 times
+    assert keys.find(numbered(200_000, 205_000)).min() >= 0
+    assert (keys.find(numbered(0, 50)) == -1).all()
+    assert keys.find(numbered(50, 100)).tolist() == list(range(50, 100))
+
+
+def test_keys_that_are_not_in_memory_are_forgotten_without_reading_them():
+    store = Watched()
+    keys = Keys("k", ["k"], store)
+    keys.slots(numbered(0, 200_000))
+    keys = resumed(keys, store)
+    store.read.clear()
+    keys.forget(np.arange(0, 200_000, 1_000))
+    assert not [name for name in store.read if "homes" not in name]
+    keys = resumed(keys, store)
+    found = keys.find(numbered(0, 200_000))
+    assert (found[::1_000] == -1).all()
+    assert (np.delete(found, np.arange(0, 200_000, 1_000)) >= 0).all()

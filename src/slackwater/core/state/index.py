@@ -136,6 +136,11 @@ def remove(slots: Int64, index: UInt64, entries: NDArray[Any], live: UInt64,
     mask, shift = np.uint64(len(index) - 1), _shift(index)
     one, garbage = np.uint64(1), 0
     for slot in slots:
+        live[slot >> 6] &= ~(one << np.uint64(slot & 63))
+        counts[0].unused_word = min(counts[0].unused_word, slot >> 6)
+        counts[0].live -= 1
+        if entries[slot].at == 0:
+            continue
         p = entries[slot].hash >> shift
         while index[p] & _LOW != np.uint64(slot + 1):
             p = (p + one) & mask
@@ -152,9 +157,6 @@ def remove(slots: Int64, index: UInt64, entries: NDArray[Any], live: UInt64,
         index[gap] = 0
         garbage += entries[slot].size
         entries[slot].at = 0
-        live[slot >> 6] &= ~(one << np.uint64(slot & 63))
-        counts[0].unused_word = min(counts[0].unused_word, slot >> 6)
-        counts[0].live -= 1
     return garbage
 
 
@@ -209,16 +211,25 @@ def members(index: UInt64, entries: NDArray[Any], low: np.uint64, high: np.uint6
 
 @njit(cache=True, nogil=True)
 def adopt(slots: NDArray[np.int32], sizes: NDArray[np.int32], at: int, columns: int,
-          records: UInt8, index: UInt64, entries: NDArray[Any]) -> None:
-    """Take in keys whose records lie one after the other from `at` on."""
-    shift, base = _shift(index), records.ctypes.data
+          records: UInt8, index: UInt64, entries: NDArray[Any],
+          overridden: NDArray[np.bool_]) -> int:
+    """Take in keys whose records lie one after the other from `at` on, if not overridden.
+
+    Returns how many bytes of records are garbage.
+    """
+    shift, base, garbage = _shift(index), records.ctypes.data, 0
     for k in range(len(slots)):
-        s, h = slots[k], hash_record(base + at, columns)
-        entries[s].hash = h
-        entries[s].at = at
-        entries[s].size = sizes[k]
-        _place(index, shift, h, s)
+        s = slots[k]
+        if overridden[s]:
+            garbage += sizes[k]
+        else:
+            h = hash_record(base + at, columns)
+            entries[s].hash = h
+            entries[s].at = at
+            entries[s].size = sizes[k]
+            _place(index, shift, h, s)
         at += sizes[k]
+    return garbage
 
 
 @njit(cache=True, nogil=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from slackwater.core.errors import DataError, SnapshotError
 from slackwater.core.kernel import Store
 from slackwater.core.state.buckets import Buckets
 from slackwater.core.state.cells import Cells, cells_of, plain_type
+from slackwater.core.state.changes import Changes
 from slackwater.core.state.hashing import addresses, hash_rows
 from slackwater.core.state.index import (
     COUNTS,
@@ -36,6 +38,7 @@ __all__ = ["KeyTable", "Keys"]
 Int64 = NDArray[np.int64]
 _BYTES = 64 * 1024  # about how large a page may become
 _OVERHEAD = 8  # bytes that a page holds for each key beside its record
+_SEVERAL = 4  # pages from which on a log of changes is kept
 _LIVE_BYTES = 8 * 1024  # a page of live bits: 65,536 slots
 
 _PAGE = 4096
@@ -135,7 +138,8 @@ class Keys:
     """Gives each combination of key values a slot: the lowest that no other live key has.
 
     The cost of a call follows the rows given, not the keys known.  Keys are saved in pages by their
-    hash; after `load`, a page is read when a key that may be in it is looked up.
+    hash, and what has changed since in a short log; after `load`, a page is read when a key that
+    may be in it is looked up.
 
     Parameters
     ----------
@@ -145,6 +149,8 @@ class Keys:
         The key columns. With none there is one key, which has slot 0 and is never forgotten.
     store
         Where pages go at a snapshot, and come from when they are needed.
+    page_bytes
+        About how large a page may become.
 
     Examples
     --------
@@ -158,17 +164,20 @@ class Keys:
     [0]
     """
 
-    def __init__(self, name: str, columns: Sequence[str], store: Store) -> None:
+    def __init__(self, name: str, columns: Sequence[str], store: Store, *,
+                 page_bytes: int = _BYTES) -> None:
         self.name, self.columns, self._store = name, tuple(columns), store
         self._types: list[pa.DataType | None] = [None] * len(self.columns)
+        self._page_bytes = page_bytes
         self._buckets = Buckets()
+        self._changes = Changes(f"{name}/log", store, page_bytes)
         self._index = np.zeros(64, np.uint64)
         self._entries = np.zeros(64, ENTRY)
         self._records = np.zeros(1024, np.uint8)
         self._counts = np.zeros(1, COUNTS)
         self._counts["used"] = 1  # a record at 0 would mean that there is none
         self._garbage = 0
-        self._bytes = 0  # what the records of live keys take
+        self._bytes = 0  # about what the records of live keys take
         self._live = Pages(f"{name}/live", {"bits": np.uint64(0)}, store, page_bytes=_LIVE_BYTES)
         self._live.grow(1)
         # the first half of each slot's hash: which page its key is in, if that is not read yet
@@ -224,12 +233,15 @@ class Keys:
             return
         slots = np.unique(slots)
         self._check_live(slots)
-        self._read_slots(slots)
-        self._buckets.mark(self._entries["hash"][slots], self._buckets.dirty)
+        unread = int((self._entries["at"][slots] == 0).sum())
+        mean = self._bytes / len(self)
+        self._homes.touch(slots)
+        in_page = slots[~self._changes.overridden[slots]]
+        self._changes.note(slots, self._homes["hash"][in_page])
         self._live.touch(slots >> 6)
         garbage = remove(slots, self._index, self._entries, self._live["bits"], self._counts)
         self._homes.reset(slots)
-        self._bytes -= garbage
+        self._bytes = max(self._bytes - garbage - round(mean * unread), 0)
         self._garbage += garbage
         if 2 * self._garbage > self._counts["used"][0] > 2 * len(self._index):
             self._compact()
@@ -258,21 +270,18 @@ class Keys:
         """
         if not self.columns:
             return {"begun": self._begun}
-        self._fit_pages()
-        buckets = self._buckets
-        for page in np.flatnonzero(buckets.dirty).tolist():
-            slots = members(self._index, self._entries, *buckets.span(page))
-            if len(slots):
-                self._store.put(self._blob(page), self._encode(slots))
-            elif buckets.stored[page]:
-                self._store.drop(self._blob(page))
-            buckets.stored[page] = len(slots) > 0
-        buckets.dirty[:] = False
+        new = self._changes.new()
+        length = self._changes.nbytes + 16 * len(new) + int(self._entries["size"][new].sum())
+        if length > self._longest_log():
+            self._write_pages()
+        else:
+            self._changes.append(self._are_live, self._packed)
         known = pa.schema([pa.field(str(c), kind) for c, kind in enumerate(self._types)
                            if kind is not None])
         return {"columns": list(self.columns), "room": self.room, "live": len(self),
-                "bytes": self._bytes, "buckets": buckets.save(), "types": encode_schema(known),
-                "bits": self._live.save(), "homes": self._homes.save()}
+                "bytes": self._bytes, "buckets": self._buckets.save(), "log": self._changes.save(),
+                "types": encode_schema(known), "bits": self._live.save(),
+                "homes": self._homes.save()}
 
     def load(self, meta: dict[str, Any]) -> None:
         """Know the keys that `save` wrote; their pages are read when they are needed."""
@@ -299,6 +308,7 @@ class Keys:
         self._counts = np.zeros(1, COUNTS)
         self._counts["used"], self._counts["room"] = 1, meta["room"]
         self._counts["live"] = meta["live"]
+        self._changes.load(meta["log"], len(self._entries), self._adopt)
 
     # -- inside ---------------------------------------------------------------------------------
 
@@ -327,6 +337,7 @@ class Keys:
             entries = np.zeros(64 * self._live.rows, ENTRY)
             entries[:len(self._entries)] = self._entries
             self._entries = entries
+            self._changes.grow(len(entries))
         if counts["fresh"] == len(fresh):
             fresh = np.concatenate([fresh, np.empty_like(fresh)])
         return fresh
@@ -344,18 +355,20 @@ class Keys:
 
     def _note_fresh(self, fresh: Int64) -> None:
         hashes = self._entries["hash"][fresh]
-        self._buckets.mark(hashes, self._buckets.dirty)
+        self._changes.note(fresh, np.zeros(0, np.uint32))
         self._live.touch(fresh >> 6)
         self._homes.grow(self.room)
         self._homes.touch(fresh)
         self._homes["hash"][fresh] = hashes >> np.uint64(32)
         self._bytes += int(self._entries["size"][fresh].sum())
 
+    def _are_live(self, slots: Int64) -> NDArray[np.bool_]:
+        bits = self._live["bits"][slots >> 6]
+        return (bits >> (slots & 63).astype(np.uint64) & np.uint64(1)).astype(bool)
+
     def _check_live(self, slots: Int64) -> None:
-        bits = self._live["bits"]
         inside = len(slots) == 0 or (slots.min() >= 0 and slots.max() < self.room)
-        if not inside or not (bits[slots >> 6] >> (slots & 63).astype(np.uint64) & np.uint64(1)
-                              ).all():
+        if not inside or not self._are_live(slots).all():
             raise ValueError(f"no key of {self.name!r} has one of these slots")
 
     def _compact(self) -> None:
@@ -373,14 +386,43 @@ class Keys:
     def _blob(self, page: int) -> str:
         return f"{self.name}/{self._buckets.name(page)}"
 
+    def _total(self) -> int:
+        """About how many bytes all pages have."""
+        return self._bytes + _OVERHEAD * len(self)
+
+    def _longest_log(self) -> int:
+        """How long the log may become: all of it is read at a load, and then nearly all pages are
+        written, so it is the mean of one page and all."""
+        pages = self._total() / self._page_bytes
+        return int(self._page_bytes * math.sqrt(pages)) if pages > _SEVERAL else 0
+
+    def _write_pages(self) -> None:
+        """Write the pages of all keys that are in the log, and those that they have left."""
+        changes, buckets = self._changes, self._buckets
+        slots = np.flatnonzero(changes.overridden[:self.room])
+        buckets.mark(self._entries["hash"][slots[self._are_live(slots)]], buckets.dirty)
+        buckets.mark(changes.left().astype(np.uint64) << np.uint64(32), buckets.dirty)
+        self._read(buckets.dirty)
+        self._fit_pages()
+        for page in np.flatnonzero(buckets.dirty).tolist():
+            slots = members(self._index, self._entries, *buckets.span(page))
+            if len(slots):
+                self._store.put(self._blob(page),
+                                Record(self.name, 2, {}, self._packed(slots)).encode())
+            elif buckets.stored[page]:
+                self._store.drop(self._blob(page))
+            buckets.stored[page] = len(slots) > 0
+        buckets.dirty[:] = False
+        changes.clear()
+
     def _fit_pages(self) -> None:
         """Split or join pages until their mean size is right."""
-        buckets, total = self._buckets, self._bytes + _OVERHEAD * len(self)
-        while 4 * total > 3 * _BYTES * len(buckets):
+        buckets, total = self._buckets, self._total()
+        while 4 * total > 3 * self._page_bytes * len(buckets):
             self._read_pages([buckets.next_split()])
             self._drop_page(buckets.next_split())
             buckets.split()
-        while len(buckets) > 1 and 4 * total < _BYTES * len(buckets):
+        while len(buckets) > 1 and 4 * total < self._page_bytes * len(buckets):
             pair = buckets.last_split()
             self._read_pages(pair)
             for page in pair:
@@ -391,13 +433,23 @@ class Keys:
         if self._buckets.stored[page]:
             self._store.drop(self._blob(page))
 
-    def _encode(self, slots: Int64) -> bytes:
+    def _packed(self, slots: Int64) -> dict[str, NDArray[Any]]:
+        """Slots and the records of their keys."""
         sizes = self._entries["size"][slots]
         ends = np.cumsum(sizes)
-        data = np.empty(int(ends[-1]), np.uint8)
+        data = np.empty(int(sizes.sum()), np.uint8)
         gather(self._records, self._entries["at"][slots], ends, data)
-        return Record(self.name, 2, {}, {"slot": slots.astype(np.int32),
-                                         "size": sizes.astype(np.int32), "data": data}).encode()
+        return {"slot": slots.astype(np.int32), "size": sizes.astype(np.int32), "data": data}
+
+    def _adopt(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take in what `_packed` gave, but for slots that have changed since."""
+        data = arrays["data"]
+        self._make_record_room(len(data))
+        used = int(self._counts["used"][0])
+        self._records[used:used + len(data)] = data
+        self._garbage += adopt(arrays["slot"], arrays["size"], used, len(self.columns),
+                               self._records, self._index, self._entries, self._changes.overridden)
+        self._counts["used"] += len(data)
 
     def _read_slots(self, slots: Int64) -> None:
         """Have the records of these slots in memory."""
@@ -414,15 +466,8 @@ class Keys:
         for page in pages:
             if not self._buckets.missing[page]:
                 continue
-            arrays = Record.decode(self._store.get(self._blob(page)), kind=self.name,
-                                   version=2).arrays
-            slots, data = arrays["slot"], arrays["data"]
-            self._make_record_room(len(data))
-            used = int(self._counts["used"][0])
-            self._records[used:used + len(data)] = data
-            adopt(slots, arrays["size"], used, len(self.columns), self._records, self._index,
-                  self._entries)
-            self._counts["used"] += len(data)
+            self._adopt(Record.decode(self._store.get(self._blob(page)), kind=self.name,
+                                      version=2).arrays)
             self._buckets.missing[page] = False
 
 
