@@ -65,6 +65,8 @@ def _one_key(time: Int64, arrival: Int64, late: NDArray[np.bool_], threshold: In
         if j + 1 < n and arrival[j + 1] == now:
             continue  # more comes at this moment
         known = now - buffer[j]
+        if j + 1 < n:  # the threshold does not go back while nothing comes
+            known = min(known, float(threshold[j + 1]))
         while size > 0 and time[rank[heap[0]]] <= known:
             i = rank[_pop(heap, size)]
             size -= 1

@@ -225,7 +225,7 @@ def run(
             s.delay = delay
             if s.status != ABSENT and s.least - g.least > limit:
                 _place(s, ABSENT, si, heap, place, begin, size, keys)
-            buffer[j] = float(now - g.theta)
+            buffer[j] = float(now - g.theta) if g.theta != NEVER else 0.0
             continue
 
         # 3. the controller
@@ -260,8 +260,8 @@ def run(
             patience = patience_of(g, s.patience)
             s.edge, s.reach = edge_of(s, patience), reach_of(s, patience, _waits(g))
             _place(s, AHEAD, si, heap, place, begin, size, keys)
-        buffer[j] = float(now) - _known_now(g, sources, now, heap, begin, keys, loss, alone,
-                                            start_patience, longest)
+        known = _known_now(g, sources, now, heap, begin, keys, loss, alone, start_patience, longest)
+        buffer[j] = float(now - known) if known != NEVER else 0.0
 
 
 @njit(cache=True)
