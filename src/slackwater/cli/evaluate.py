@@ -16,6 +16,7 @@ from slackwater.evaluate.run import Events, usable_events
 from slackwater.evaluate.table import PAPER, label
 from slackwater.reorder import Policy, Tide, as_policy
 from slackwater.reorder.policies.named import split_policies
+from slackwater.reorder.tide.policy import as_share
 
 __all__ = ["command"]
 
@@ -36,11 +37,19 @@ def command(
     max_delay: options.MaxDelay = None,
     declare_sources: Annotated[bool, typer.Option(
         "--declare-sources", help="Tell Tide the file's sources beforehand.")] = False,
+    loss: Annotated[str | None, typer.Option(
+        "--loss", metavar="SHARE", show_default=False,
+        help="The share of events that may be late: 0.1%. Sets it for the policies that take one, "
+             "and adds the best constant buffer in hindsight.")] = None,
+    literal: Annotated[bool, typer.Option(
+        "--literal", help="Release at arrivals only, as in the papers: time stands still between "
+                          "them.")] = False,
     engine: options.Engines = options.EngineName.local,
     json: options.Json = False,
     picture: options.Picture = None,
 ) -> None:
-    """Try buffer policies on files: what each loses, and at what buffer time and latency."""
+    """Try buffer policies on files, as live streams: what each loses, and how long rows wait."""
+    share = None if loss is None else as_share(loss, step="--loss")
     policies = split_policies(policy)
     if not policies:
         raise ConfigError("names no policy", step="--policy", expected=",".join(PAPER))
@@ -54,10 +63,11 @@ def command(
             dataset = options.load(file, time=time, arrival=arrival, source=source,
                                    sequence=sequence, by=by, unit=unit)
             events = usable_events(dataset, max_future_skew=max_future_skew, max_delay=max_delay)
-            for name in policies:
-                chosen = _declared(name, events) if declare_sources else name
-                metrics = evaluate(events, [chosen], engine=runner)
-                found += [replace(m, policy=name) for m in metrics]
+            for at, name in enumerate(policies):
+                chosen = _declared(name, events) if declare_sources else as_policy(name)
+                metrics = evaluate(events, [chosen], engine=runner, literal=literal, loss=share)
+                found += metrics[:-1] if at == 0 else []
+                found.append(replace(metrics[-1], policy=name))
                 step(f"{events.name} {name}")
     if picture is not None:
         from slackwater.evaluate.pictures import save_as
@@ -67,8 +77,9 @@ def command(
     if json:
         print_json([m.to_dict() for m in found])
         return
-    for first in range(0, len(found), len(policies)):
-        _print(found[first:first + len(policies)])
+    each = len(found) // len(files)
+    for first in range(0, len(found), each):
+        _print(found[first:first + each], share)
 
 
 def _declared(name: str, events: Events) -> Policy:
@@ -76,13 +87,25 @@ def _declared(name: str, events: Events) -> Policy:
     return replace(policy, sources=events.sources) if isinstance(policy, Tide) else policy
 
 
-def _print(rows: list[Metrics]) -> None:
+def _print(rows: list[Metrics], loss: float | None) -> None:
     first = rows[0]
     title = (f"{first.dataset}: {number(first.events)} events, {number(first.out_of_order)} out of "
-             f"order, minimum buffer {number(first.min_buffer_ms)} ms")
-    print_table(title, ("policy", "late", "%", "buffer", "overfit%", "latency", "p50", "p95", "p99",
-                        "max"),
-                [(label(m.policy), m.not_compensated, m.not_compensated_pct, m.mean_buffer_ms,
-                  m.overfitting_pct, *m.latency_ms.values()) for m in rows])
+             f"order, minimum buffer {number(first.min_buffer_ms)} ms; times in ms")
+    heads = ["policy", "late", "late %", "wait", "wait p99", "latency", "p50", "p95", "p99", "max",
+             "buffer", "overfit %"]
+    if loss is not None:
+        heads.insert(4, "÷ best")
+        title += f", at most {100 * loss:g} % late asked for"
+    print_table(title, heads, [_cells(m, loss is not None) for m in rows])
+    typer.echo("late %: of all usable events; wait: release − arrival; latency: release − time")
     if first.quarantined:
         typer.echo(f"{first.quarantined} rows without a usable time were left out (quarantined)")
+
+
+def _cells(m: Metrics, ratio: bool) -> list[object]:
+    cells: list[object] = [label(m.policy), m.not_compensated, m.late_pct, m.wait_ms["mean"],
+                           m.wait_ms["p99"], *m.latency_ms.values(), m.mean_buffer_ms,
+                           m.overfitting_pct]
+    if ratio:
+        cells.insert(4, m.wait_ratio)
+    return cells

@@ -1,9 +1,9 @@
-"""The metrics of paper 3 (SPEC section 1), for one policy on one dataset."""
+"""How a policy did on a dataset: the metrics of paper 3, and the wait (SPEC section 1)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,10 +12,13 @@ from numpy.typing import NDArray
 
 from slackwater.datasets import Dataset
 from slackwater.evaluate.disorder import min_buffer, out_of_order
+from slackwater.evaluate.live import best_constant, needed_buffers
 from slackwater.evaluate.run import Engine, Events, Run, run, usable_events
-from slackwater.reorder import Policy
+from slackwater.reorder import Policy, Static, as_policy
 
-__all__ = ["Metrics", "evaluate", "measure"]
+__all__ = ["BEST", "Metrics", "constant_run", "evaluate", "measure"]
+
+BEST = "best constant"
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,10 @@ class Metrics:
         Above this, a constant buffer time compensates everything; None: nothing is out of order.
     latency_ms
         Release − time over all events: mean, p50, p95, p99, max.
+    wait_ms
+        Release − arrival, which is what a policy decides: mean, p50, p95, p99, max.
+    best_wait_ms
+        Mean wait of the best constant buffer in hindsight; None where no loss was asked for.
     """
 
     dataset: str
@@ -52,6 +59,19 @@ class Metrics:
     mean_buffer_ms: float | None
     min_buffer_ms: float | None
     latency_ms: dict[str, float | None]
+    wait_ms: dict[str, float | None]
+    best_wait_ms: float | None = None
+
+    @cached_property
+    def late_pct(self) -> float:
+        """Share of all usable events that were late."""
+        return 100 * self.not_compensated / self.events if self.events else 0.0
+
+    @cached_property
+    def wait_ratio(self) -> float | None:
+        """Mean wait against that of the best constant; None where that is nothing."""
+        mean = self.wait_ms["mean"]
+        return mean / self.best_wait_ms if self.best_wait_ms and mean is not None else None
 
     @cached_property
     def not_compensated_pct(self) -> float:
@@ -77,13 +97,19 @@ class Metrics:
             "min_buffer_ms": _round(self.min_buffer_ms),
             "overfitting_pct": _round(self.overfitting_pct),
             "latency_ms": {name: _round(value) for name, value in self.latency_ms.items()},
+            "late_pct": _round(self.late_pct),
+            "wait_ms": {name: _round(value) for name, value in self.wait_ms.items()},
+            "best_wait_ms": _round(self.best_wait_ms),
+            "wait_ratio": _round(self.wait_ratio),
         }
 
 
-def measure(done: Run, *, policy: str, out_of_order: int, min_buffer: int | None) -> Metrics:
+def measure(done: Run, *, policy: str, out_of_order: int, min_buffer: int | None,
+            best_wait_ms: float | None = None) -> Metrics:
     """Sum up a run; what the events alone decide is handed in, as it is the same for all runs."""
     events = done.events
     latency = (done.released - events.time) / 1000
+    wait = np.where(done.late, 0, done.released - events.arrival) / 1000
     return Metrics(
         dataset=events.name, policy=policy, parameters=str(done.policy), events=len(events),
         quarantined=events.quarantined, out_of_order=out_of_order,
@@ -91,12 +117,19 @@ def measure(done: Run, *, policy: str, out_of_order: int, min_buffer: int | None
         mean_buffer_ms=float(done.buffer.mean()) / 1000 if len(events) else None,
         min_buffer_ms=None if min_buffer is None else min_buffer / 1000,
         latency_ms=quantiles(latency, mean=True, p50=50, p95=95, p99=99, max=100),
+        wait_ms=quantiles(wait, mean=True, p50=50, p95=95, p99=99, max=100),
+        best_wait_ms=best_wait_ms,
     )
 
 
 def evaluate(dataset: Dataset | Events, policies: Iterable[Policy | str], *,
-             engine: Engine | None = None) -> list[Metrics]:
-    """Try policies on a dataset.
+             engine: Engine | None = None, literal: bool = False,
+             loss: float | None = None) -> list[Metrics]:
+    """Try policies on a dataset, as a live stream: time passes between arrivals.
+
+    `literal`: rows leave at arrivals only, as in the papers. `loss`: policies that take a target
+    get this one, and the first row of the result is the best constant buffer in hindsight with at
+    most that share late.
 
     Examples
     --------
@@ -109,11 +142,36 @@ def evaluate(dataset: Dataset | Events, policies: Iterable[Policy | str], *,
     events = dataset if isinstance(dataset, Events) else usable_events(dataset)
     disordered = int(out_of_order(events.time, events.key).sum())
     least = min_buffer(events.time, events.arrival, events.key)
-    return [
-        measure(run(events, policy, engine=engine), out_of_order=disordered, min_buffer=least,
-                policy=policy if isinstance(policy, str) else type(policy).__name__)
-        for policy in policies
-    ]
+    found, best_wait = [], None
+    if loss is not None:
+        done = constant_run(events, best_constant(events.time, events.arrival, events.key, loss))
+        best = measure(done, policy=BEST, out_of_order=disordered, min_buffer=least)
+        best_wait = best.wait_ms["mean"]
+        found.append(replace(best, best_wait_ms=best_wait))
+    for policy in policies:
+        chosen = as_policy(policy)
+        if loss is not None and chosen.bound is not None:
+            chosen = replace(chosen, **{chosen.bound: loss})  # type: ignore[type-var]
+        found.append(measure(
+            run(events, chosen, engine=engine, literal=literal), out_of_order=disordered,
+            min_buffer=least, best_wait_ms=best_wait,
+            policy=policy if isinstance(policy, str) else type(policy).__name__))
+    return found
+
+
+def constant_run(events: Events, buffer: int | None) -> Run:
+    """What a constant buffer would have done, which may be negative; None: no buffer at all."""
+    needed = needed_buffers(events.time, events.arrival, events.key)
+    if buffer is None:
+        late, released = np.zeros(len(events), bool), events.arrival
+    else:
+        late = needed >= buffer
+        released = np.where(late, events.arrival,
+                            np.maximum(events.arrival, events.time + buffer))
+    if buffer is None:
+        late = needed > np.iinfo(np.int64).min
+    return Run(events, Static(max(buffer or 0, 0)), late, released,
+               np.full(len(events), float(buffer or 0)))
 
 
 def quantiles(values: NDArray[np.float64], *, mean: bool = False,

@@ -14,6 +14,7 @@ from slackwater.core.events import Roles, usable_rows
 from slackwater.core.outcome import outcome_schema
 from slackwater.core.state import KeyTable
 from slackwater.datasets import Dataset
+from slackwater.evaluate.live import live_release
 from slackwater.evaluate.tracing import Traced
 from slackwater.reorder import Policy, Reorder, as_policy
 
@@ -83,8 +84,12 @@ def usable_events(dataset: Dataset, *, max_future_skew: Duration = "5 minutes",
                   () if sources is None else tuple(sources.names), len(dataset) - len(good))
 
 
-def run(events: Events, policy: Policy | str, *, engine: Engine | None = None) -> Run:
+def run(events: Events, policy: Policy | str, *, engine: Engine | None = None,
+        literal: bool = False) -> Run:
     """Send events through `Reorder` with a policy, in this process or by another engine.
+
+    Time passes between arrivals, so a row leaves when its time has come; `literal`: at the next
+    arrival, as the papers have it. Which rows are late is the same.
 
     The buffer times are always those of a run in this process: an engine hands back rows only.
     """
@@ -92,14 +97,20 @@ def run(events: Events, policy: Policy | str, *, engine: Engine | None = None) -
     traced = Traced(chosen)
     table, roles = _as_table(events)
     # what is unusable was left out before, by limits that need not be the kernel's own
-    ready, late, _ = reorder_table(table, Reorder(traced, roles, max_future_skew=_NO_LIMIT))
+    ready, late, _ = reorder_table(table, Reorder(traced, roles, max_future_skew=_NO_LIMIT,
+                                                forget_after=None))
     if engine is not None:
-        ready, late, _ = engine(table, Reorder(chosen, roles, max_future_skew=_NO_LIMIT))
+        ready, late, _ = engine(table, Reorder(chosen, roles, max_future_skew=_NO_LIMIT,
+                                               forget_after=None))
     released, is_late = np.zeros(len(events), np.int64), np.zeros(len(events), bool)
     for part in (ready, late):
         released[part["row"].to_numpy()] = part["_released"].cast(pa.int64()).to_numpy()
     is_late[late["row"].to_numpy()] = True
-    return Run(events, chosen, is_late, released, traced.buffer_times())
+    buffer = traced.buffer_times()
+    if not literal and engine is None and len(events):
+        released = live_release(events.time, events.arrival, events.key, is_late,
+                                traced.thresholds(events.arrival, events.key), buffer)
+    return Run(events, chosen, is_late, released, buffer)
 
 
 def _as_table(events: Events) -> tuple[pa.Table, Roles]:

@@ -5,6 +5,7 @@ came after their place had been released (`late`) or have no usable time (`quara
 May import: events, kernel, state, outcome.
 """
 
+from slackwater.reorder.policies.bounded import BoundedOutOfOrderness
 from slackwater.reorder.policies.delay_range import DelayRange
 from slackwater.reorder.policies.drop_ratio import DropRatio
 from slackwater.reorder.policies.kalman import Kalman
@@ -13,6 +14,7 @@ from slackwater.reorder.policies.latest_delay import LatestDelay
 from slackwater.reorder.policies.max_delay import MaxDelay
 from slackwater.reorder.policies.mean_plus_range import MeanPlusRange
 from slackwater.reorder.policies.named import POLICIES, as_policy
+from slackwater.reorder.policies.percentile import Percentile
 from slackwater.reorder.policies.static import Static
 from slackwater.reorder.policies.weighted_mean import WeightedMean
 from slackwater.reorder.policy import DelayPolicy, Policy
@@ -21,6 +23,7 @@ from slackwater.reorder.tide.policy import Tide
 
 __all__ = [
     "POLICIES",
+    "BoundedOutOfOrderness",
     "DelayPolicy",
     "DelayRange",
     "DropRatio",
@@ -29,6 +32,7 @@ __all__ = [
     "LatestDelay",
     "MaxDelay",
     "MeanPlusRange",
+    "Percentile",
     "Policy",
     "Reorder",
     "Static",

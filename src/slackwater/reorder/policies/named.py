@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from slackwater.core.errors import ConfigError, did_you_mean
+from slackwater.reorder.policies.bounded import BoundedOutOfOrderness
 from slackwater.reorder.policies.delay_range import DelayRange
 from slackwater.reorder.policies.drop_ratio import DropRatio
 from slackwater.reorder.policies.kalman import Kalman
@@ -14,6 +15,7 @@ from slackwater.reorder.policies.kslack import KSlack
 from slackwater.reorder.policies.latest_delay import LatestDelay
 from slackwater.reorder.policies.max_delay import MaxDelay
 from slackwater.reorder.policies.mean_plus_range import MeanPlusRange
+from slackwater.reorder.policies.percentile import Percentile
 from slackwater.reorder.policies.static import Static
 from slackwater.reorder.policies.weighted_mean import WeightedMean
 from slackwater.reorder.policy import Policy
@@ -24,7 +26,7 @@ __all__ = ["POLICIES", "as_policy", "parameters", "split_policies"]
 POLICIES: dict[str, type[Policy]] = {
     kind.__name__: kind
     for kind in (Static, LatestDelay, WeightedMean, DelayRange, MeanPlusRange, Kalman, KSlack,
-                 DropRatio, MaxDelay, Tide)
+                 DropRatio, MaxDelay, Percentile, BoundedOutOfOrderness, Tide)
 }
 """Every built-in policy, by its name."""
 

@@ -54,8 +54,6 @@ def count_row(g: Records, late: bool, disordered: bool, loss: float) -> None:
     g.debt = min(max(g.debt + (1.0 if late else 0.0) - loss, -_CREDIT), _DEBT)
     if g.rows == np.int64(WARM_UP / loss):
         g.debt = min(g.debt, 0.0)  # the promise begins here
-    if late:
-        g.late += 1
 
 
 @njit(cache=True)

@@ -81,15 +81,14 @@ def words_for_late(why: Int64, whom: Int64, value: Int64, names: Names | None) -
 
 
 def promise(groups: Records, loss: float, longest: int | None) -> dict[str, Any]:
-    """How the promise is kept: late rows and those beyond the target, and what does not count.
+    """How the promise is kept: late rows beyond the target (`debt`), and rows that do not count.
 
     `patience` and `debt` are those of the worst group; `warning` is there if a promise cannot be
     kept.
     """
     heard = groups[groups["rows"] > 0]
-    rows, late, cut = (int(heard[name].sum()) for name in ("rows", "late", "cut"))
+    rows, cut = int(heard["rows"].sum()), int(heard["cut"].sum())
     found: dict[str, Any] = {
-        "late_share": late / rows if rows else 0.0,
         "debt": float(heard["debt"].max(initial=0.0)),
         "patience": float(heard["patience"].max(initial=0.0)),
         "odd_rows": int(heard["odd_rows"].sum()),

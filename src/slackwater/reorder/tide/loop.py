@@ -58,7 +58,8 @@ _WRONG = 1000.0   # a clock is wrong if it is off by so many times the usual spr
 _BACK = 10.0      # (of a source that was right before: a tenth of that, behind its own frontier)
 _GAPS = 30.0      # and so many times the mean time between arrivals,
 _STEADY = 30.0    # and a delay like that comes again, within this part of it,
-_MINORITY = 1 / 3  # unless so many rows are like that
+_MINORITY = 3     # unless it is more than one source in so many
+_STRETCH = 10.0   # late rows that a stretch of 10 / loss rows may have
 _RATE = 1 / 256   # of the mean time between arrivals
 
 
@@ -162,8 +163,8 @@ def run(
     walk: Walk, time: Int64, arrival: Int64, group: Int64, source: Int64, sequence: Int64,
     declared: Bool, sources: Records, groups: Records, heap: Int64, place: Int64, starts: Int64,
     sizes: Int64, keys: Int64, built: Bool, changed: Bool, loss: float, start_patience: float,
-    longest: float, alone: bool, buffer: Float64, why: Int64, whom: Int64, value: Int64,
-    late_why: Int64, late_value: Int64,
+    longest: float, alone: bool, buffer: Float64, thresholds: Int64, why: Int64, whom: Int64,
+    value: Int64, late_why: Int64, late_value: Int64,
 ) -> None:
     """Set a threshold for every arrival, release by it, judge the arrival, and learn from it."""
     for j in range(len(time)):
@@ -177,6 +178,7 @@ def run(
 
         # 1. what is known before this instant
         theta, whom[j] = g.theta, -1
+        thresholds[j] = theta
         if arrival[j] > g.now:
             old, g.now = g.now, arrival[j]
             g.before, g.instant = g.top, t
@@ -188,6 +190,7 @@ def run(
                                                     keys, changed)
                 theta, g.binder, why[j], whom[j] = _threshold(
                     g, sources, g.now, least, who, by_clock, loss, alone, start_patience, longest)
+                thresholds[j] = theta
                 theta = min(theta, g.top)  # beyond it there is nothing to release
                 g.theta = theta
                 value[j] = _worth(g, sources, why[j], whom[j], g.now)
@@ -204,11 +207,12 @@ def run(
         delay = now - t
         excess = float(delay) - g.least
         limit = max(_WRONG * g.spread, _GAPS * g.gap)
-        odd = bool(g.rows > _MEET and g.odd < _MINORITY and (
-            (t < s.frontier - limit / _BACK or s.least - g.least > limit) if s.frontier != NEVER
-            else excess > limit))
-        again = odd and s.delay != NEVER and abs(delay - s.delay) <= excess / _STEADY
-        g.odd += ((1.0 if again else 0.0) - g.odd) / 1024
+        odd = _is_odd(g, s, t, excess, limit)
+        again = odd and s.delay != NEVER and (
+            s.odd == 1 or abs(delay - s.delay) <= excess / _STEADY)
+        if again != (s.odd == 1):
+            g.odd += 1 if again else -1
+            s.odd = 1 if again else 0
         stranger = s.status == ABSENT
         late_why[j], late_value[j] = _excuse(s, stranger, odd, t, delay, now)
         if s.delay == NEVER:
@@ -221,7 +225,7 @@ def run(
             s.delay = delay
             if s.status != ABSENT and s.least - g.least > limit:
                 _place(s, ABSENT, si, heap, place, begin, size, keys)
-            buffer[j] = float(now - g.theta)
+            buffer[j] = float(now - g.theta) if g.theta != NEVER else 0.0
             continue
 
         # 3. the controller
@@ -247,7 +251,7 @@ def run(
             learn_group(g, float(delay))
             learn_delay(s, float(delay), g.spread)
             # nobody waits for copies, unless too many of them are late
-            if s.frontier != NEVER and (g.debt > 0 or not is_old(s, t, sequence[j])):
+            if s.frontier != NEVER and (g.debt > _STRETCH or not is_old(s, t, sequence[j])):
                 learn_gap(s, float(t - s.frontier))
             learn_silence(s, now)
             move_on(s, t, sequence[j], g.theta)
@@ -256,8 +260,20 @@ def run(
             patience = patience_of(g, s.patience)
             s.edge, s.reach = edge_of(s, patience), reach_of(s, patience, _waits(g))
             _place(s, AHEAD, si, heap, place, begin, size, keys)
-        buffer[j] = float(now) - _known_now(g, sources, now, heap, begin, keys, loss, alone,
-                                            start_patience, longest)
+        known = _known_now(g, sources, now, heap, begin, keys, loss, alone, start_patience, longest)
+        buffer[j] = float(now - known) if known != NEVER else 0.0
+
+
+@njit(cache=True)
+def _is_odd(g: Records, s: Records, t: int, excess: float, limit: float) -> bool:
+    """Whether an event is so far off that a clock must be wrong, or a backlog be sent."""
+    if g.rows <= _MEET or _MINORITY * (g.odd + 1 - s.odd) > g.met:
+        return False
+    if s.frontier == NEVER:
+        return bool(excess > limit)
+    if s.odd == 1 and t < s.frontier:
+        return True  # a backlog that has not caught up
+    return bool(t < s.frontier - limit / _BACK or s.least - g.least > limit)
 
 
 @njit(cache=True)

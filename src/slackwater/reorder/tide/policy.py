@@ -30,7 +30,7 @@ from slackwater.reorder.tide.state import (
 
 __all__ = ["Tide", "as_share"]
 
-_START = 0.11     # the patience to start with, over the loss: a tail that falls as 1 / delay
+_START = 0.1      # the patience to start with, over the loss: a tail that falls as 1 / delay
 _STRANGER = 15.0  # the patience with strangers to start with, if that is less
 
 
@@ -60,7 +60,8 @@ class Tide(Policy):
       is expected for ``0.1 / loss`` rows.  Declared sources are expected from the start.
     - **Wrong clocks.**  A source whose delays are a thousand times the usual spread off, and stay
       the same, has a wrong clock: nobody waits for it and its rows do not count (``odd_rows`` in
-      the notes), unless a third of all rows is like that.  A clock that is fast keeps back its own
+      the notes), unless more than a third of the sources is like that. So do rows of a backlog
+      that a source sends after newer rows.  A clock that is fast keeps back its own
       events and makes no other event late.
     - **One instant.**  Events with equal arrivals came together: none is late because of another.
 
@@ -138,6 +139,7 @@ class TideEstimator(Estimator):
         none = np.zeros(0, np.int64)
         self._last = self._quiet = (none, none, none)
         self._late = (none, none, none)
+        self.last_thresholds = none  # of the last batch, for `slackwater evaluate`
         self._arrange()
 
     def grow(self, groups: int, sources: int) -> None:
@@ -169,12 +171,12 @@ class TideEstimator(Estimator):
         sequence = np.full(n, NO_SEQUENCE) if seen.sequence is None else seen.sequence
         self._groups.touch(seen.group)
         why, whom, value, late_why, late_value = (np.zeros(n, np.int64) for _ in range(5))
-        buffer = np.zeros(n)
+        buffer, self.last_thresholds = np.zeros(n), np.zeros(n, np.int64)
         changed = np.zeros(self._sources.rows, bool)
         run(walk, seen.time, seen.arrival, seen.group, source, sequence, declared,
             self._sources["of"], self._groups["of"], self._heap, self._place, self._starts,
             self._sizes, self._keys, self._built, changed, self._policy.loss, self._start,
-            self._longest, self._alone, buffer, why, whom, value, late_why, late_value)
+            self._longest, self._alone, buffer, self.last_thresholds, why, whom, value, late_why, late_value)
         self._sources.touch(np.flatnonzero(changed))  # what changed without an arrival of its own
         self._last = (why, whom, value)
         self._late = (late_why, source, late_value)

@@ -39,6 +39,7 @@ SOURCE = np.dtype([
     ("gap_time", np.int64),   # time of the event that showed the sequence gap; NEVER: no gap
     ("edge", np.int64),       # its bound by what it has shown
     ("reach", np.int64),      # its bound by the clock is now − reach
+    ("odd", np.int64),        # 1: its clock is wrong, or it sends a backlog
     ("patience", np.float64),  # its own factor of the patience
     ("least", np.float64),    # low end of its delays
     ("spread", np.float64),   # mean distance of its delays from `least`
@@ -59,8 +60,8 @@ GROUP = np.dtype([
     ("missing", np.int64),    # declared sources not heard yet
     ("joined", np.int64),     # `rows` when a new or absent source was last heard
     ("binder", np.int64),     # whose bound is the threshold of this instant
-    ("late", np.int64),       # late rows that count …
-    ("odd_rows", np.int64),   # … and rows of wrong clocks, which do not
+    ("odd", np.int64),        # sources with a wrong clock or a backlog …
+    ("odd_rows", np.int64),   # … and their rows, which do not count
     ("cut", np.int64),        # late rows that `max_timeout` cost
     ("patience", np.float64),  # what all sources' patience has in common
     ("stranger", np.float64),  # its factor for new and absent sources
@@ -71,7 +72,6 @@ GROUP = np.dtype([
     ("disorder", np.float64),  # rows out of order beyond the target
     ("peak", np.float64),     # greatest recent score
     ("evidence", np.float64),  # rows that told something new
-    ("odd", np.float64),      # share of rows with wrong clocks
 ])
 
 

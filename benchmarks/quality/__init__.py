@@ -1,0 +1,1 @@
+"""How good the policies are on feeds: late rows and waits, against the best constant."""

@@ -1,0 +1,128 @@
+"""Flink's bounded out-of-orderness: the greatest time seen less a constant."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from slackwater.core.durations import Duration
+from slackwater.core.events import NEVER
+from slackwater.core.kernel import Store
+from slackwater.core.release import Walk, release_by
+from slackwater.core.state.pages import Pages
+from slackwater.reorder.policy import Estimator, Float64, Int64, Policy, Seen, durations
+
+__all__ = ["BoundedOutOfOrderness"]
+
+_GROUP = np.dtype([("top", np.int64), ("seen", np.int64)])
+
+
+@dataclass(frozen=True)
+class BoundedOutOfOrderness(Policy):
+    """Release what is older than the greatest time seen so far by `disorder` and a millisecond.
+
+    The watermark of Flink's ``forBoundedOutOfOrderness``, for users who come from there.  It looks
+    at the events' times alone: without new events nothing moves, whatever the clock says, unless
+    `idleness` is given.  Then a key that has been silent for so long lets go of what it holds.
+
+    Parameters
+    ----------
+    disorder
+        How far events may be out of order (Flink's ``maxOutOfOrderness``).
+    idleness
+        After so long without an event a key is idle; None: it waits for ever.
+
+    Examples
+    --------
+    >>> print(BoundedOutOfOrderness("2s"))
+    BoundedOutOfOrderness(disorder='2s', idleness=None)
+    """
+
+    disorder: Duration = "5s"
+    idleness: Duration | None = None
+
+    def __post_init__(self) -> None:
+        durations(self, "disorder")
+        if self.idleness is not None:
+            durations(self, "idleness")
+
+    def estimator(self, store: Store, *, literal: bool = False) -> BoundedEstimator:
+        """Start afresh."""
+        return BoundedEstimator(self, store)
+
+
+class BoundedEstimator(Estimator):
+    """`BoundedOutOfOrderness` for any number of groups."""
+
+    exact = True
+
+    def __init__(self, policy: BoundedOutOfOrderness, store: Store) -> None:
+        self._less = int(policy.disorder) + 1000  # type: ignore[call-overload]
+        self._idleness = -1 if policy.idleness is None else int(policy.idleness)  # type: ignore[call-overload]
+        fresh = np.zeros((), _GROUP)
+        fresh["top"] = fresh["seen"] = NEVER
+        self._groups = Pages("bounded", {"of": fresh}, store)
+        self.last_thresholds, self._after = np.zeros(0, np.int64), np.zeros(0)
+
+    def grow(self, groups: int, sources: int) -> None:
+        """Have room."""
+        self._groups.grow(groups)
+
+    def reset(self, groups: Int64) -> None:
+        """Start these groups afresh."""
+        self._groups.reset(groups)
+
+    def look(self, seen: Seen) -> Int64:
+        """The thresholds themselves."""
+        self._groups.touch(seen.group)
+        self.last_thresholds = np.empty(len(seen), np.int64)
+        self._after = np.empty(len(seen))
+        _follow(seen.time, seen.arrival, seen.group, self._groups["of"], self._less,
+                self._idleness, self.last_thresholds, self._after)
+        return self.last_thresholds
+
+    def advance(self, seen: Seen, walk: Walk) -> Float64:
+        """Release by the thresholds that `look` has found."""
+        release_by(walk, self.last_thresholds)
+        return self._after
+
+    @property
+    def buffers(self) -> Float64:
+        """The distance of the clock from the threshold, after each arrival that `look` saw last."""
+        return self._after
+
+    def thresholds(self, now: Int64) -> Int64:
+        """Nothing moves by time alone, but idle keys let go."""
+        self._groups.need_all()
+        of = self._groups["of"]
+        known = of["top"] != NEVER
+        reached = np.where(known, of["top"] - np.where(known, self._less, 0), NEVER)
+        if self._idleness >= 0:
+            idle = known & (now != NEVER) & (now - np.where(known, of["seen"], 0) >= self._idleness)
+            reached = np.where(idle, of["top"], reached)
+        return np.where(now == NEVER, NEVER, reached)
+
+    def save(self) -> dict[str, Any]:
+        """Write the touched pages."""
+        return {"groups": self._groups.save()}
+
+    def load(self, meta: Mapping[str, Any]) -> None:
+        """Know the pages that `save` told of."""
+        self._groups.load(meta["groups"])
+
+
+@njit(cache=True)
+def _follow(time: Int64, arrival: Int64, group: Int64, of: Any, less: int, idleness: int,
+            threshold: Int64, after: Float64) -> None:
+    for j in range(len(time)):
+        g = of[group[j]]
+        threshold[j] = NEVER
+        if g.top != NEVER:
+            idle = idleness >= 0 and arrival[j] - g.seen >= idleness
+            threshold[j] = g.top if idle else g.top - less
+        g.top, g.seen = max(g.top, time[j]), max(g.seen, arrival[j])
+        after[j] = float(arrival[j] - (g.top - less))
