@@ -1,4 +1,4 @@
-"""Tokens and certificates that change, clients with certificates, secrets in the clear, messages."""
+"""Tokens and certificates that change, clients with certificates, secrets in the clear."""
 
 from __future__ import annotations
 
@@ -70,23 +70,22 @@ def test_certificates_change_without_a_restart(tmp_path):
     for made, used in zip(old.sign("gateway"), served, strict=True):
         shutil.copy(made, used)
     with Running(tmp_path / "log", "--tls-cert", str(served[0]), "--tls-key", str(served[1])
-                 ) as gateway:
-        with httpx.Client(verify=trusted, timeout=20) as client:
-            assert client.post(f"{gateway.url}/events", json={"n": 1}).status_code == 200
-            assert issuer(gateway, trusted) == "old"
-            served[1].write_text("not a key")
-            gateway.process.send_signal(signal.SIGHUP)
-            time.sleep(0.3)
-            assert issuer(gateway, trusted) == "old", "what cannot be used is not taken up"
-            for made, used in zip(new.sign("gateway"), served, strict=True):
-                shutil.copy(made, used)
-            wait_for(lambda: issuer(gateway, trusted) == "new")
-            # a connection that is open stays so
-            assert client.post(f"{gateway.url}/events", json={"n": 2}).status_code == 200
-            body = json.dumps([{"n": n, "x": "y" * 100} for n in range(5000)])
-            answer = client.post(f"{gateway.url}/events", content=body,
-                                 headers={"content-type": "application/json"})
-            assert answer.json() == {"accepted": 5000, "refused": []}
+                 ) as gateway, httpx.Client(verify=trusted, timeout=20) as client:
+        assert client.post(f"{gateway.url}/events", json={"n": 1}).status_code == 200
+        assert issuer(gateway, trusted) == "old"
+        served[1].write_text("not a key")
+        gateway.process.send_signal(signal.SIGHUP)
+        time.sleep(0.3)
+        assert issuer(gateway, trusted) == "old", "what cannot be used is not taken up"
+        for made, used in zip(new.sign("gateway"), served, strict=True):
+            shutil.copy(made, used)
+        wait_for(lambda: issuer(gateway, trusted) == "new")
+        # a connection that is open stays so
+        assert client.post(f"{gateway.url}/events", json={"n": 2}).status_code == 200
+        body = json.dumps([{"n": n, "x": "y" * 100} for n in range(5000)])
+        answer = client.post(f"{gateway.url}/events", content=body,
+                             headers={"content-type": "application/json"})
+        assert answer.json() == {"accepted": 5000, "refused": []}
     assert "is not used" in "".join(gateway.errors)
 
 

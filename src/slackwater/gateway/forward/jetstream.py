@@ -13,8 +13,8 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import SplitResult, unquote
 
-import nats
 import nats.errors
+from nats.aio.client import Client
 
 from slackwater.errors import ConfigError
 from slackwater.gateway.forward.base import Done, Forward
@@ -46,7 +46,7 @@ class JetStreamForward(Forward):
                  ) -> None:
         super().__init__(shown)
         self._subject, self._run = subject, uuid.uuid4().hex
-        self._client = nats.NATS()
+        self._client = Client()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="gateway-nats",
                                         daemon=True)
@@ -77,7 +77,7 @@ class JetStreamForward(Forward):
             _log.debug("%s: %r", self.shown, error)
 
         await self._client.connect(
-            url, max_reconnect_attempts=-1, reconnect_time_wait=0.5, disconnected_cb=lost,
+            url, max_reconnect_attempts=-1, reconnect_time_wait=1, disconnected_cb=lost,
             reconnected_cb=back, error_cb=quiet, allow_reconnect=True, **options)
         self._stream = self._client.jetstream(timeout=_ATTEMPT)
 
