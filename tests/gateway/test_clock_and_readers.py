@@ -408,3 +408,20 @@ def test_it_imports_little():
             "print([m for m in ('numpy', 'pyarrow', 'uvloop') if m in sys.modules])")
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "[]"
+
+
+def test_notes_that_cannot_be_written_do_not_stop_retention(tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    now = [NOW]
+    limits = Limits(segment_size=200, retain_size=1000, min_free=0, look_every=0.01)
+    with Log(tmp_path, limits, readers=["r"], clock=lambda: now[0]) as log:
+        monkeypatch.setattr("pathlib.Path.write_text", full)
+        monkeypatch.setattr("slackwater.gateway.leases._LOOK_EVERY", 0.0)
+        monkeypatch.setattr("slackwater.gateway.clock._NOTE_EVERY", 0)
+        for n in range(50):
+            log.append([b'{"n":%d}' % n]).result(10)
+        monkeypatch.setattr("pathlib.Path.write_text", full)
+        commit(tmp_path, "r", log.end)
+        wait_for(lambda: log.first > 0)
