@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import json
@@ -113,7 +114,7 @@ def test_a_restart_during_a_jump_is_no_way_around(tmp_path):
     assert clocks.start(note, trust=True).now() == clocks.wall
     found = json.loads(note.read_text())
     note.write_text(json.dumps({**found, "boot": "another"}))
-    assert clocks.start(note).now() == clocks.wall, "after a reboot there is nothing to compare with"
+    assert clocks.start(note).now() == clocks.wall, "a reboot leaves nothing to compare with"
     note.write_text("{")
     assert clocks.start(note).now() == clocks.wall
 
@@ -252,7 +253,8 @@ def test_a_failed_fsync_of_the_first_record_heals_too(tmp_path, monkeypatch):
 def test_only_a_full_disk_is_called_one(tmp_path, monkeypatch):
     with Log(tmp_path, Limits(segment_size=1, min_free=0, look_every=0.01)) as log:
         log.append([b"{}"]).result(10)
-        for number, words in ((errno.EMFILE, "Too many open files"), (errno.ENOSPC, "disk is full")):
+        for number, words in ((errno.EMFILE, "Too many open files"),
+                              (errno.ENOSPC, "disk is full")):
             def refuse(*_, number=number, **__):
                 raise OSError(number, os.strerror(number))
 
@@ -284,18 +286,8 @@ def test_a_small_disk_is_not_filled_by_default(tmp_path):
             assert log.counters.deleted_segments > 3
             assert log.refusing is None
             # somebody else fills the disk, and makes room again
-            (disk / "other").write_bytes(b"")
-            filler = (disk / "other").open("wb")
             with pytest.raises(Backlogged, match="disk is full"):
-                for _ in range(200):
-                    try:
-                        filler.write(b"z" * 1_000_000)
-                        filler.flush()
-                    except OSError:
-                        pass
-                    log.append([event] * 5).result(10)
-                    time.sleep(0.02)
-            filler.close()
+                fill(disk / "other", lambda: log.append([event] * 5).result(10))
             (disk / "other").unlink()
             wait_for(lambda: log.refusing is None)
             end = log.append([event]).result(10).first
@@ -304,6 +296,16 @@ def test_a_small_disk_is_not_filled_by_default(tmp_path):
         assert numbers == list(range(numbers[0], end + 1))
     finally:
         subprocess.run(["umount", "-l", str(disk)], check=True)
+
+
+def fill(file, after_each):
+    with file.open("wb") as filler:
+        for _ in range(200):
+            with contextlib.suppress(OSError):
+                filler.write(b"z" * 1_000_000)
+                filler.flush()
+            after_each()
+            time.sleep(0.02)
 
 
 def _failing(_file):
@@ -406,3 +408,20 @@ def test_it_imports_little():
             "print([m for m in ('numpy', 'pyarrow', 'uvloop') if m in sys.modules])")
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "[]"
+
+
+def test_notes_that_cannot_be_written_do_not_stop_retention(tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    now = [NOW]
+    limits = Limits(segment_size=200, retain_size=1000, min_free=0, look_every=0.01)
+    with Log(tmp_path, limits, readers=["r"], clock=lambda: now[0]) as log:
+        monkeypatch.setattr("pathlib.Path.write_text", full)
+        monkeypatch.setattr("slackwater.gateway.leases._LOOK_EVERY", 0.0)
+        monkeypatch.setattr("slackwater.gateway.clock._NOTE_EVERY", 0)
+        for n in range(50):
+            log.append([b'{"n":%d}' % n]).result(10)
+        monkeypatch.setattr("pathlib.Path.write_text", full)
+        commit(tmp_path, "r", log.end)
+        wait_for(lambda: log.first > 0)

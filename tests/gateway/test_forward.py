@@ -5,21 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 import subprocess
-import sys
 import threading
 import time
 
 import httpx
 import pytest
+from parts.jars import NotHad
+from parts.kafka_broker import KafkaBroker
+from parts.nats_server import NatsServer
 
 from slackwater.core.errors import ConfigError
 from slackwater.gateway.forward import open_forward
 from tests.gateway.running import COMMAND, Running
-
-sys.path.insert(0, __file__.rpartition("/gateway/")[0])
-from parts.jars import NotHad
-from parts.kafka_broker import KafkaBroker
-from parts.nats_server import NatsServer
 
 
 def send_through_a_kill(gateway, broker, seconds=3.0):

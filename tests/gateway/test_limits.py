@@ -135,13 +135,14 @@ def test_who_says_no_more_is_left(gateway, data, expected):
 
 
 def test_a_head_that_drips_is_ended(gateway):
-    with plug(gateway) as connection:
-        begun = time.monotonic()
-        with pytest.raises(OSError):  # noqa: PT011  (reset, or broken pipe)
-            while time.monotonic() - begun < 15:
-                connection.sendall(b"x")
-                time.sleep(0.05)
-        assert time.monotonic() - begun < 10
+    def drip(connection):
+        until = time.monotonic() + 15
+        while time.monotonic() < until:
+            connection.sendall(b"x")
+            time.sleep(0.05)
+
+    with plug(gateway) as connection, pytest.raises((ConnectionError, BrokenPipeError)):
+        drip(connection)
 
 
 def test_silent_connections_give_way(gateway):
@@ -167,8 +168,7 @@ def test_answers_that_nobody_reads_are_not_piled_up(gateway):
         connection.settimeout(0.5)
         request = b"GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n"
         with pytest.raises(TimeoutError):  # it stops reading long before all is sent
-            for _ in range(2000):
-                connection.sendall(request * 200)
+            connection.sendall(request * 400_000)
         assert gateway.get("/health").status_code == 200
 
 

@@ -1,4 +1,4 @@
-"""Tokens and certificates that change, clients with certificates, secrets in the clear, messages."""
+"""Tokens and certificates that change, clients with certificates, secrets in the clear."""
 
 from __future__ import annotations
 

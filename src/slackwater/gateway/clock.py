@@ -16,6 +16,7 @@ import logging
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -103,8 +104,9 @@ class Clock:
         self._noted = steady
         draft = self._note.with_name(f".{self._note.name}.{os.getpid()}")
         believed = self._at + steady - self._at_steady
-        draft.write_text(json.dumps({"boot": _boot(), "micros": believed, "steady": steady}))
-        draft.replace(self._note)
+        with suppress(OSError):  # on a full disk the last note has to do
+            draft.write_text(json.dumps({"boot": _boot(), "micros": believed, "steady": steady}))
+            draft.replace(self._note)
 
     def _follow(self, wall: int, steady: int) -> int:
         self._at, self._at_steady, self._off_since = wall, steady, None

@@ -14,6 +14,7 @@ import logging
 import os
 import time
 from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 
 from slackwater.gateway.places import Place, remove_reader
@@ -79,8 +80,9 @@ class Leases:
             del found[name], self.away[name]
         file = self._folder / "readers" / ".leases"
         draft = file.with_name(f".leases.{os.getpid()}")
-        draft.write_text(json.dumps({n: round(s) for n, s in self.away.items() if s}))
-        draft.replace(file)
+        with suppress(OSError):  # a full disk must not keep retention from making room
+            draft.write_text(json.dumps({n: round(s) for n, s in self.away.items() if s}))
+            draft.replace(file)
 
     def _ended(self, alive: set[str]) -> list[str]:
         if self._lease is None:

@@ -13,7 +13,6 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import SplitResult, unquote
 
-import nats
 import nats.errors
 from nats.aio.client import Client
 
