@@ -1,4 +1,4 @@
-"""Buffer time from the two greatest delays of late."""
+"""Buffer time from the two greatest recent delays."""
 
 from __future__ import annotations
 
