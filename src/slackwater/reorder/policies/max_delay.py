@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import numpy as np
 from numba import njit
 
 from slackwater.core.durations import Duration
+from slackwater.core.events import NEVER
+from slackwater.core.kernel import Store
+from slackwater.core.state import Table
 from slackwater.reorder.policies.recent import check_window
-from slackwater.reorder.policy import DelayPolicy, Float64, Int64, durations
+from slackwater.reorder.policy import Arrivals, DelayPolicy, Float64, Int64, durations
 
-__all__ = ["MaxDelay"]
+__all__ = ["MaxDelay", "RateMaxDelay"]
 
 
 @dataclass(frozen=True)
@@ -80,4 +84,62 @@ def _run(delay: Float64, group: Int64, state: Float64, before: Float64, after: F
             if s[3] >= n:
                 s[1] = (s[1] + s[2]) / 2
                 s[2], s[3] = -float("inf"), 0.0
+        after[j] = s[0] = max(s[1], 0.0)
+
+
+class RateMaxDelay:
+    """The rule of `MaxDelay` with W no smaller than the arrivals of the last whole second.
+
+    Paper 4 sets W ≥ λ where it falls back on this method; λ is not known beforehand, so it is
+    counted.  Numbers of a group: buffer time, m1, m2, arrivals since the last change, W, begin of
+    the second being counted, arrivals in it.
+    """
+
+    def __init__(self, initial: float) -> None:
+        self._table = Table("rate-max-delay", {"state": np.array(
+            [initial, -np.inf, -np.inf, 0.0, np.inf, -np.inf, 0.0])})
+
+    def advance(self, arrivals: Arrivals) -> tuple[Int64, Float64]:
+        """See arrivals: θ_j = a_j − B_{j−1}."""
+        self._table.grow(arrivals.groups)
+        self._table.touch(arrivals.group)
+        before, after = np.empty(len(arrivals.time)), np.empty(len(arrivals.time))
+        _run_by_rate(arrivals.time, arrivals.arrival, arrivals.group, self._table["state"], before,
+                     after)
+        return arrivals.arrival - np.ceil(before).astype(np.int64), after
+
+    def thresholds(self, now: Int64) -> Int64:
+        """For each group now − B."""
+        buffer = np.ceil(self._table["state"][:, 0]).astype(np.int64)
+        return np.where(now < NEVER + buffer, NEVER, now - buffer)
+
+    def save(self, store: Store) -> dict[str, Any]:
+        """Write the touched pages."""
+        return {"rows": self._table.save(store)}
+
+    def load(self, store: Store, meta: dict[str, Any]) -> None:
+        """Read all pages."""
+        self._table.load(store, meta["rows"])
+
+
+@njit(cache=True)
+def _run_by_rate(time: Int64, arrival: Int64, group: Int64, state: Float64, before: Float64,
+                 after: Float64) -> None:
+    for j in range(len(time)):
+        s = state[group[j]]
+        before[j] = s[0]
+        now, delay = float(arrival[j]), float(arrival[j] - time[j])
+        if now - s[5] >= 1e6:
+            if s[5] > -np.inf:
+                s[4] = max(s[6], 1.0)
+            s[5], s[6] = now, 0.0
+        s[6] += 1
+        if delay >= s[1]:
+            s[1], s[2], s[3] = delay, -np.inf, 0.0
+        else:
+            s[2] = max(s[2], delay)
+            s[3] += 1
+            if s[3] >= s[4]:
+                s[1] = (s[1] + s[2]) / 2
+                s[2], s[3] = -np.inf, 0.0
         after[j] = s[0] = max(s[1], 0.0)
