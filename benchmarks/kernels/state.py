@@ -8,11 +8,11 @@ from collections import deque
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from slackwater.core.state.order import order_of
 
 from benchmarks.result import Result, best_of
 from slackwater.core.kernel import MemoryStore
 from slackwater.core.state import Buffer, Keys, Pages, Rows
+from slackwater.core.state.order import order_of
 
 LIVE, FEW = 1_000_000, 1_000
 ONE_SHOT, CHUNK = 10_000_000, 25_000  # after the first 1 % the number of live keys is level

@@ -6,7 +6,7 @@ import resource
 
 from benchmarks.result import Result, best_of
 from slackwater.core.events import Roles
-from slackwater.evaluate.sync_paper import Streams
+from slackwater.papers.synchronisation.streams import Streams
 from slackwater.synchronise import (
     FrontierSync,
     MergedTreeSync,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -13,7 +11,7 @@ from hypothesis import strategies as st
 from slackwater.core.errors import ConfigError, SnapshotError
 from slackwater.core.events import Roles
 from slackwater.core.kernel import Kernel, Logic, MemoryStore
-from slackwater.evaluate.sync_paper import EXPERIMENTS, Streams
+from slackwater.papers.synchronisation.streams import Streams
 from slackwater.synchronise import FrontierSync, MergedTreeSync, RedBlackSync, SyncModule, TreeSync
 from tests.synchronise.test_sync_rule import BASE, METHODS, ROLES, batch_of, replay, scripts
 
@@ -274,17 +272,3 @@ def test_visited_nodes_grow_linearly_with_the_streams():
         assert 1.7 < growth < 2.1
     assert all(visited[MergedTreeSync, n] <= visited[TreeSync, n] for n in (100, 200, 400))
     assert visited[RedBlackSync, 400] < 2 * visited[RedBlackSync, 100]
-
-
-@pytest.mark.parametrize("name", list(EXPERIMENTS))
-def test_experiments_write_data_and_picture(name, tmp_path):
-    data, picture = EXPERIMENTS[name](tmp_path, True)
-    assert picture.read_bytes()[:4] == b"\x89PNG"
-    with data.open() as file:
-        rows = list(csv.DictReader(file))
-    assert rows
-    if name == "sync-table1":
-        counts = {r["method"]: (int(r["comparisons"]), int(r["updates"])) for r in rows}
-        assert counts["TreeSync"] == (29, 17)
-        assert counts["LinkedListSync"] == (37, 39)
-        assert counts["IndexedListSync"][1] == 39

@@ -1,25 +1,34 @@
-"""`slackwater reproduce`: the papers' experiments, by name."""
+"""`slackwater reproduce`: the papers' figures and tables, by name or all of them, and the page."""
 
 from __future__ import annotations
 
 import os
+import sys
+import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from slackwater.cli import options
-from slackwater.cli.show import print_json, progress
-from slackwater.core.errors import ConfigError, DataError, did_you_mean
+from slackwater.cli.show import print_json
+from slackwater.core.errors import ConfigError, DataError
 from slackwater.datasets.recordings import FOLDER
-from slackwater.evaluate.reproduce import experiment_names, reproduce
+from slackwater.papers.catalogue import entry, experiment_names, run
+from slackwater.papers.report import Row, page
 
 __all__ = ["command"]
 
 
 def command(
     names: Annotated[list[str] | None, typer.Argument(
-        metavar="[NAME…|all]", help="Experiments; none: list them.", show_default=False)] = None,
+        metavar="[NAME…]", help="Experiments; none: list them.", show_default=False)] = None,
+    every: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
+    report: Annotated[bool, typer.Option(
+        "--report", help="Also write the page: FOLDER/report.md.")] = False,
+    page_file: Annotated[Path | None, typer.Option(
+        "--page", metavar="FILE", show_default=False,
+        help="Write the page there, without pictures, for a documentation.")] = None,
     out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where the files go.",
                                       )] = Path("reproduced"),
     quick: Annotated[bool, typer.Option("--quick", help="Run small, to see that it works.",
@@ -30,34 +39,50 @@ def command(
     json: options.Json = False,
 ) -> None:
     """Repeat the papers' experiments: for each, its data as CSV and its picture as PNG and PDF."""
-    known = experiment_names()
-    if not names:
-        print_json(known) if json else typer.echo("\n".join(known))
+    if not names and not every:
+        print_json(experiment_names()) if json else typer.echo("\n".join(experiment_names()))
         return
-    wanted = known if names == ["all"] else names
+    wanted = experiment_names() if every or names == ["all"] else list(names or ())
     for name in wanted:
-        if name not in known:
-            raise ConfigError(f"there is no experiment {name!r}", step="reproduce",
-                              expected=", ".join(known), hint=did_you_mean(name, known))
+        entry(name)
     if data is not None:
         if not data.is_dir():
             raise ConfigError("is not a folder", step="--data", got=str(data))
         os.environ[FOLDER] = str(data)
-    written: dict[str, list[str]] = {}
-    left_out: dict[str, str] = {}
-    with progress("reproduce", len(wanted), quiet=json) as step:
-        for name in wanted:
-            try:
-                written[name] = [str(p) for p in reproduce(name, out, quick=quick)]
-            except DataError as error:
-                left_out[name] = str(error)
-            step(name)
+    rows: dict[str, Row] = {}
+    for at, name in enumerate(wanted, 1):
+        rows[name] = _one(name, out, quick)
+        if not json:
+            # a line per experiment, so that a log shows progress as well as a terminal does
+            typer.echo(f"[{at:2}/{len(wanted)}] {name:18} {rows[name].seconds:6.1f} s  "
+                       f"{rows[name].verdict.partition(' (')[0]}", err=True)
+            sys.stderr.flush()
+    written = {n: [str(p) for p in r.outcome.files] for n, r in rows.items() if r.outcome}
+    if report:
+        path = out / "report.md"
+        path.write_text(page(rows, pictures=Path(".")), encoding="utf-8")
+        written["report"] = [str(path)]
+    if page_file is not None:
+        page_file.parent.mkdir(parents=True, exist_ok=True)
+        page_file.write_text(page(rows), encoding="utf-8")
+        written["page"] = [str(page_file)]
+    left_out = {n: r.reason for n, r in rows.items() if r.outcome is None}
     if json:
-        print_json({"written": written, "left_out": left_out})
+        print_json({"written": written, "left_out": left_out,
+                    "verdicts": {n: r.verdict for n, r in rows.items()}})
     else:
         for files in written.values():
             typer.echo("\n".join(files))
     for name, why in left_out.items():
         typer.echo(f"left out {name}: {why}", err=True)
-    if left_out:
+    if left_out and not (report or page_file):
         raise typer.Exit(1)
+
+
+def _one(name: str, out: Path, quick: bool) -> Row:
+    begin = time.perf_counter()
+    try:
+        outcome, reason = run(name, out, quick=quick), ""
+    except DataError as error:
+        outcome, reason = None, error.problem
+    return Row(entry(name), outcome, time.perf_counter() - begin, reason)

@@ -3,6 +3,11 @@
 The kernel hands over whole batches, which hides what a tuple costs.  Here arrivals of both streams
 are taken one after the other, compiled, so that insertion, search, probing and invalidation are all
 in the measured time.  Uniform intervals and no keys, as in the paper.
+
+Obsolete tuples leave as the paper has it.  Eager and the lazy ones cut off the head of the sorted
+buffer by L_H.  Simple and simple-sort know no bounds: a tuple is obsolete once no tuple that can
+still come lies within d of it at all; and only such tuples leave as stand together at the head, in
+simple by order of arrival, so that one long-lived tuple holds back those behind it.
 """
 
 from __future__ import annotations
@@ -19,16 +24,20 @@ from slackwater.correlate.bounds import Bounds, Task, _uniform, reach, task
 from slackwater.correlate.distribution import UNIFORMLY
 from slackwater.correlate.lazy import by_regions
 from slackwater.correlate.lookup import by_lookup
+from slackwater.correlate.lookup_readings import by_printed_lookup
 from slackwater.correlate.match import ALGORITHMS, COUNTERS
 from slackwater.correlate.pairs import Pairs, room
 from slackwater.correlate.predicate import Predicate
 from slackwater.correlate.regions import Regions, Targets, regions_into
 from slackwater.correlate.simple import simple
 
-__all__ = ["Arrivals", "Measured", "replay"]
+__all__ = ["REPLAYED", "Arrivals", "Measured", "replay"]
 
 Int64 = NDArray[np.int64]
-_SIMPLE, _SORT, _EAGER, _LAZY, _LOOKUP = range(5)
+REPLAYED = (*ALGORITHMS, "lookup-as-printed", "lookup-as-told")
+"""What can be replayed: the kernel's algorithms, and two more readings of the paper's look-up."""
+
+_SIMPLE, _SORT, _EAGER, _LAZY, _LOOKUP, _PRINTED, _TOLD = range(7)
 
 
 class Arrivals(NamedTuple):
@@ -71,6 +80,7 @@ class _Setting(NamedTuple):
     delay: int
     block: int
     reach: tuple[int, int]
+    plain: int
     scratch: _Scratch
 
 
@@ -89,6 +99,8 @@ class Measured:
         Mean length of both buffers together, over arrivals.
     pairs, probes, lookup_hits
         Counts.
+    span
+        Seconds from the first arrival to the last.
     """
 
     seconds: float
@@ -97,6 +109,7 @@ class Measured:
     pairs: int
     probes: int
     lookup_hits: int
+    span: float
 
     @property
     def hit_ratio(self) -> float:
@@ -121,15 +134,17 @@ def replay(arrivals: Arrivals, algorithm: str, *, within: int, confidence: float
                    for side in (True, False))
     setting = _Setting(shortest, longest, max_delay, block,
                        (reach(shortest, longest, right), reach(shortest, longest, left)),
-                       _scratch(block))
-    timed = _once(arrivals, ALGORITHMS.index(algorithm), left, right, setting, tell=False)
+                       -longest - within, _scratch(block))
+    code = REPLAYED.index(algorithm)
+    timed = _once(arrivals, code, left, right, setting, tell=False)
     # when pairs ended is summed up in a second run, so as not to be in the time of the first
-    told = _once(arrivals, ALGORITHMS.index(algorithm), left, right, setting, tell=True)
+    told = _once(arrivals, code, left, right, setting, tell=True)
     done = _completions(arrivals.arrival, timed.service * 1e6)
     total = int(timed.found.sum())
     response = float((timed.found * done - told.ended).sum()) / max(total, 1) / 1000
+    span = float(arrivals.arrival[-1] - arrivals.arrival[0]) / 1e6
     return Measured(float(timed.service.sum()), response, timed.buffer, total, timed.probes,
-                    timed.hits)
+                    timed.hits, max(span, 1e-6))
 
 
 class _Run(NamedTuple):
@@ -202,7 +217,8 @@ def _drive(code: int, a: Arrivals, begin: int, end: int, state: _State, left: Ta
         if code < _LAZY:
             pairs = _evaluate(code, i, s, a.first[i:i + 1], a.last[i:i + 1], state, task_, setting,
                               pairs, count, ended, counters, tell)
-            _invalidate(code, o, oldest + setting.reach[o], state)
+            _invalidate(code, o, oldest + (setting.reach[o] if code == _EAGER else setting.plain),
+                        state)
             _insert(code, s, a.first[i], a.last[i], state)
         else:
             at = state.size[s]
@@ -239,6 +255,9 @@ def _evaluate(code: int, i: int, s: int, first: Int64, last: Int64, state: _Stat
         if code == _LOOKUP:
             pairs, found = by_lookup(first, last, np.arange(n), targets, where, task_, False, pairs,
                                      0, counters)
+        elif code >= _PRINTED:
+            pairs, found = by_printed_lookup(first, last, targets, where, task_, code == _TOLD,
+                                             pairs, counters)
         else:
             pairs, found = by_regions(first, last, targets, where, task_, False, pairs, 0, counters)
     count[i] += found
@@ -283,15 +302,6 @@ def _insert(code: int, s: int, first: int, last: int, state: _State) -> None:
 
 @njit(cache=True)
 def _invalidate(code: int, s: int, before: int, state: _State) -> None:
-    """Remove tuples that end before `before`: none that can still come will match them."""
-    if code != _SIMPLE:
-        while state.head[s] < state.done[s] and state.last[s, state.head[s]] < before:
-            state.head[s] += 1
-        return
-    to = state.head[s]
-    for p in range(state.head[s], state.size[s]):  # they lie anywhere: all must be visited
-        if state.last[s, p] >= before:
-            if to != p:
-                state.first[s, to], state.last[s, to] = state.first[s, p], state.last[s, p]
-            to += 1
-    state.size[s] = state.done[s] = to
+    """Remove tuples at the head that end before `before`: none that can still come matches them."""
+    while state.head[s] < state.done[s] and state.last[s, state.head[s]] < before:
+        state.head[s] += 1

@@ -96,8 +96,8 @@ class Pareto(Delay):
 class Ramp(Delay):
     """Goes evenly from one delay to another, ± noise."""
 
-    first: Duration = "50ms"
-    last: Duration = "1s"
+    first: Duration = "75ms"
+    last: Duration = "975ms"
     noise: Duration = "25ms"
 
     def sample(self, at: Float64, rng: np.random.Generator) -> Float64:

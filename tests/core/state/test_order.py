@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from slackwater.core.state.order import order_of
 
 ENDS = np.iinfo(np.int64)

@@ -14,11 +14,11 @@ __all__ = ["DelayRange"]
 
 @njit(cache=True)
 def _run(delay: Float64, group: Int64, state: Float64, before: Float64, after: Float64,
-         offset: float) -> None:
+         offset: float, wait: bool) -> None:
     for j in range(len(delay)):
         s = state[group[j]]
         before[j] = s[0]
-        if remember(s, delay[j]):
+        if remember(s, delay[j]) or not wait:
             s[0] = s[GREATEST] - s[SMALLEST] + offset
         after[j] = s[0]
 
@@ -35,9 +35,11 @@ class DelayRange(RecentDelays):
     n
         How many delays to look back over.
     initial
-        Buffer time until n delays have been seen.
+        Buffer time before the first arrival; with ``fill="wait"``, until n delays have been seen.
     offset
         Safety margin.
+    fill
+        While fewer than n delays have been seen: ``"use"`` those, or ``"wait"`` with `initial`.
 
     Examples
     --------
@@ -47,7 +49,7 @@ class DelayRange(RecentDelays):
     >>> state = np.array([policy.initial_state()], float)
     >>> policy.buffers(np.array([100e3, 150e3, 130e3]), np.zeros(3, int), state, before, after)
     >>> (after / 1000).tolist()
-    [750.0, 60.0, 30.0]
+    [10.0, 60.0, 30.0]
 
     References
     ----------

@@ -20,7 +20,7 @@ from slackwater.core.release import Walk, advance_to, take
 from slackwater.core.state.pages import Pages
 from slackwater.reorder.belief import Belief
 from slackwater.reorder.policies.drop_ratio_paper import PaperEstimator
-from slackwater.reorder.policies.max_delay import MaxDelay
+from slackwater.reorder.policies.max_delay import RateMaxDelay
 from slackwater.reorder.policy import Estimator, Float64, Int64, Policy, Seen, durations
 from slackwater.reorder.tide.policy import as_share
 
@@ -80,11 +80,20 @@ class DropRatio(Policy):
     literal
         The paper's own estimator, without correction: a buffer of
         n = (C + √(C² + 8·C·σ²/θ²)) / 2 events, C = z(ratio)², n ≥ 30, from the sampled delays' σ
-        and the mean time θ between arrivals; for ratios ≤ `max_delay_from`, `MaxDelay`.
+        and the mean time θ between arrivals (above 100 arrivals a second √2·z·σ/θ, its Equation
+        12); for ratios ≤ `max_delay_from`, the adaptive method of `MaxDelay` with W no smaller than
+        the arrivals of a second.
     max_delay_from
         See `literal`; 0 to use the formula for every ratio.
     tick
         For `literal`: length of the cells of its circular buffer.
+    heartbeat
+        For `literal`: which events are late.  ``"released"``: those before one that has left, the
+        rule of all policies.  ``"earliest"``: those before the earliest event held, as Algorithm 1
+        has it to the letter; an event with that very time goes straight out.
+    sampling
+        For `literal`: ``"every"`` `sample_every`-th arrival, the last `samples` of them; or a
+        biased ``"reservoir"`` of `samples`, in which a sample may outlive newer ones.
 
     Examples
     --------
@@ -112,6 +121,8 @@ class DropRatio(Policy):
     literal: bool = False
     max_delay_from: float = 0.001
     tick: Duration = "1ms"
+    heartbeat: str = "released"
+    sampling: str = "every"
 
     paper: ClassVar[str] = "DRATIO"
 
@@ -127,6 +138,12 @@ class DropRatio(Policy):
                 raise ConfigError("is too small", step=f"DropRatio.{name}",
                                   expected=f"a whole number ≥ {least}", got=value)
 
+        for name, known in (("heartbeat", ("released", "earliest")),
+                            ("sampling", ("every", "reservoir"))):
+            if getattr(self, name) not in known:
+                raise ConfigError("is not one of the paper's ways", step=f"DropRatio.{name}",
+                                  expected=" or ".join(known), got=getattr(self, name))
+
     bound: ClassVar[str] = "ratio"
 
     def identity(self) -> dict[str, Any]:
@@ -139,10 +156,12 @@ class DropRatio(Policy):
             return QuantileEstimator(self, store, literal)
         assert isinstance(self.ratio, float)
         if self.ratio <= self.max_delay_from:
-            return MaxDelay(initial=self.initial).estimator(store, literal=True)
+            return RateMaxDelay(float(self.initial), store)  # type: ignore[arg-type]
         return PaperEstimator(z=NormalDist().inv_cdf(1 - self.ratio),
                               sample_every=self.sample_every, estimate_every=self.estimate_every,
-                              samples=self.samples, tick=self.tick, store=store)  # type: ignore[arg-type]
+                              samples=self.samples, tick=self.tick,  # type: ignore[arg-type]
+                              earliest=self.heartbeat == "earliest",
+                              reservoir=self.sampling == "reservoir", store=store)
 
 
 class QuantileEstimator(Estimator):

@@ -3,6 +3,11 @@
 Time is cut into cells; a cell counts the events held with a time in it, so an arrival costs O(1).
 When there are more events than the estimated size, the earliest cells leave.  What is in the cells
 is known to the reorder kernel; here only the threshold is found that it is to release up to.
+
+Algorithm 1 drops an event that is earlier than the earliest one *held*, even if nothing after it
+has left.  With ``earliest`` that is so here: nothing before the earliest cell in use is let in any
+more, so waiting longer would be of no use to that cell, and the kernel is told to release it; the
+count of events held, by which the buffer is full, goes on as in the paper.
 """
 
 from __future__ import annotations
@@ -21,7 +26,9 @@ from slackwater.core.release import Walk, release_by
 from slackwater.core.state.record import Record
 from slackwater.reorder.policy import Estimator, Float64, Int64, Seen
 
-__all__ = ["PaperEstimator", "buffer_size"]
+__all__ = ["PaperEstimator", "buffer_size", "simple_buffer_size"]
+
+_HIGH_RATE = 1e4  # µs between arrivals: at 100 a second and above, Equation 12 does
 
 # whole numbers of a group: events seen, size of the buffer (0: not yet estimated), events held,
 # first cell in use, last cell in use, samples kept, where the next goes, last estimate's arrival
@@ -43,15 +50,29 @@ def buffer_size(z: float, sigma: float, theta: float) -> int:
     return max(30, int(np.ceil((c + np.sqrt(c * c + 8 * c * sigma**2 / theta**2)) / 2)))
 
 
+@njit(cache=True)
+def simple_buffer_size(z: float, sigma: float, theta: float) -> int:
+    """Equation 12, for high rates.
+
+    Examples
+    --------
+    >>> simple_buffer_size(2.326, 1.0, 1e-4)
+    32895
+    """
+    return max(30, int(np.ceil(np.sqrt(2.0) * z * sigma / theta)))
+
+
 class PaperEstimator(Estimator):
     """Algorithm 1, for any number of groups."""
 
     exact = True
 
     def __init__(self, *, z: float, sample_every: int, estimate_every: int, samples: int,
-                 tick: int, store: Store) -> None:
+                 tick: int, store: Store, earliest: bool = False,
+                 reservoir: bool = False) -> None:
         self._z, self._every, self._estimate = z, sample_every, estimate_every
         self._tick, self._store = tick, store
+        self._earliest, self._reservoir = earliest, reservoir
         self._samples = max(samples, -(-estimate_every // sample_every))
         self._state: list[tuple[Int64, NDArray[np.float64], Int64]] = []
         self._threshold, self.buffers = np.zeros(0, np.int64), np.zeros(0)
@@ -67,7 +88,7 @@ class PaperEstimator(Estimator):
             self._state[g] = self._fresh()
 
     def _fresh(self) -> tuple[Int64, NDArray[np.float64], Int64]:
-        return (np.zeros(8, np.int64), np.zeros((2, self._samples)), np.zeros(1024, np.int64))
+        return (np.zeros(8, np.int64), np.zeros((3, self._samples)), np.zeros(1024, np.int64))
 
     def look(self, seen: Seen) -> Int64:
         """See arrivals; θ is the end of the last cell that has left."""
@@ -78,7 +99,7 @@ class PaperEstimator(Estimator):
             whole, sampled, cells = self._state[g]
             theta[rows], self.buffers[rows], cells = _run(
                 seen.time[rows], seen.arrival[rows], whole, sampled, cells, self._z,
-                self._every, self._estimate, self._tick)
+                self._every, self._estimate, self._tick, self._earliest, self._reservoir)
             self._state[g] = (whole, sampled, cells)
         self._threshold = theta
         return theta
@@ -90,12 +111,13 @@ class PaperEstimator(Estimator):
 
     def thresholds(self, now: Int64) -> Int64:
         """Time alone releases nothing: the buffer is full or it is not."""
-        return np.array([_threshold(whole, self._tick) for whole, _, _ in self._state], np.int64)
+        return np.array([_threshold(whole, cells, self._tick, self._earliest)
+                         for whole, _, cells in self._state], np.int64)
 
     def save(self) -> dict[str, Any]:
         """Write everything: the cells change all over."""
         for g, (whole, sampled, cells) in enumerate(self._state):
-            self._store.put(f"paper-buffer/{g}", Record("paper-buffer", 1, {}, {
+            self._store.put(f"paper-buffer/{g}", Record("paper-buffer", 2, {}, {
                 "whole": whole, "sampled": sampled, "cells": cells}).encode())
         return {"groups": len(self._state), "samples": self._samples, "tick": self._tick}
 
@@ -107,27 +129,50 @@ class PaperEstimator(Estimator):
         self._state = []
         for g in range(meta["groups"]):
             arrays = Record.decode(self._store.get(f"paper-buffer/{g}"), kind="paper-buffer",
-                                   version=1).arrays
+                                   version=2).arrays
             self._state.append((arrays["whole"], arrays["sampled"], arrays["cells"]))
 
 
 @njit(cache=True)
-def _threshold(whole: Int64, tick: int) -> int:
-    return whole[FIRST] * tick - 1 if whole[SEEN] > 0 else NEVER
+def _threshold(whole: Int64, cells: Int64, tick: int, earliest: bool) -> int:
+    if whole[SEEN] == 0:
+        return NEVER
+    if not earliest or whole[SIZE] == 0:
+        return whole[FIRST] * tick - 1
+    first = whole[FIRST]
+    while first < whole[LAST] and cells[first % len(cells)] == 0:
+        first += 1
+    whole[FIRST] = first  # what lies before the earliest event held is late from now on
+    return (first + 1) * tick - 1
+
+
+@njit(cache=True)
+def _place(whole: Int64, m: int, reservoir: bool) -> int:
+    """Where the next sample goes: after the last one, or anywhere in a reservoir that is full."""
+    if not reservoir or whole[KEPT] < m:
+        return whole[AT]
+    # a hash of the running number in place of a generator: the same input, the same sample
+    x = np.uint64(whole[SEEN]) * np.uint64(0x9E3779B97F4A7C15)
+    x ^= x >> np.uint64(29)
+    x *= np.uint64(0xBF58476D1CE4E5B9)
+    x ^= x >> np.uint64(32)
+    return np.int64(x % np.uint64(m))
 
 
 @njit(cache=True)
 def _run(time: Int64, arrival: Int64, whole: Int64, sampled: NDArray[np.float64], cells: Int64,
-         z: float, every: int, estimate: int, tick: int) -> tuple[Int64, Float64, Int64]:
+         z: float, every: int, estimate: int, tick: int, earliest: bool,
+         reservoir: bool) -> tuple[Int64, Float64, Int64]:
     n = len(time)
     theta, buffer = np.empty(n, np.int64), np.empty(n)
     m = sampled.shape[1]
     for j in range(n):
-        theta[j] = _threshold(whole, tick)
+        theta[j] = _threshold(whole, cells, tick, earliest)
         if whole[SEEN] % every == 0:
-            at = whole[AT]
+            at = _place(whole, m, reservoir)
             sampled[0, at] = float(arrival[j] - time[j])
             sampled[1, at] = float(arrival[j])
+            sampled[2, at] = float(whole[SEEN])
             whole[AT] = (at + 1) % m
             whole[KEPT] = min(whole[KEPT] + 1, m)
         kept = whole[KEPT]
@@ -135,8 +180,11 @@ def _run(time: Int64, arrival: Int64, whole: Int64, sampled: NDArray[np.float64]
         if due and kept >= 2 and whole[SEEN] >= min(estimate, 30):
             sigma = sampled[0, :kept].std()
             span = sampled[1, :kept].max() - sampled[1, :kept].min()
-            between = span / ((kept - 1) * every)
-            whole[SIZE] = buffer_size(z, sigma, max(between, 1e-3))
+            # a reservoir's samples are not equally far apart: their numbers tell how far
+            number = sampled[2, :kept].max() - sampled[2, :kept].min()
+            between = max(span / max(number, 1.0), 1e-3)
+            whole[SIZE] = (buffer_size(z, sigma, between) if between > _HIGH_RATE
+                           else simple_buffer_size(z, sigma, between))
             whole[SINCE] = arrival[j]
         cell = time[j] // tick
         if whole[SEEN] == 0:

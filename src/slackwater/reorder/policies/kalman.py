@@ -18,10 +18,10 @@ __all__ = ["Kalman"]
 class Kalman(DelayPolicy):
     """Predicted next delay of a scalar random-walk filter, plus an offset.
 
-    Only the ratio of the two noises matters for the prediction.  The default, 10⁻⁴, gives a steady
-    gain of about 0.01: the filter remembers some hundred events, as long as `WeightedMean` looks
-    back.  The paper switched both noises off without saying what remains; a ratio of 0 gives the
-    plain mean of all delays.
+    Only the ratio of the two noises matters for the prediction.  The paper switched the noise
+    vectors off, so process noise is 0 by default: the prediction is then the mean of all delays so
+    far, which follows a change ever more slowly.  A ratio of 10⁻⁴ gives a steady gain of about
+    0.01: the filter then remembers some hundred events, as long as `WeightedMean` looks back.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Kalman(DelayPolicy):
     Examples
     --------
     >>> import numpy as np
-    >>> policy = Kalman(offset="10ms", process_noise=0.0)
+    >>> policy = Kalman(offset="10ms")
     >>> before, after = np.empty(3), np.empty(3)
     >>> state = np.array([policy.initial_state()], float)
     >>> policy.buffers(np.array([90e3, 150e3, 30e3]), np.zeros(3, int), state, before, after)
@@ -50,7 +50,7 @@ class Kalman(DelayPolicy):
 
     initial: Duration = "750ms"
     offset: Duration = "600ms"
-    process_noise: float = 1e-4
+    process_noise: float = 0.0
     measurement_noise: float = 1.0
 
     paper: ClassVar[str] = "BSKF"

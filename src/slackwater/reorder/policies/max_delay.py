@@ -1,16 +1,30 @@
-"""Buffer time from the two greatest delays of late."""
+"""Buffer time from the two greatest recent delays."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
+
+import numpy as np
 
 from slackwater.core.compiled import njit
 from slackwater.core.durations import Duration
+from slackwater.core.events import NEVER
+from slackwater.core.kernel import Store
+from slackwater.core.release import Walk, release_by
+from slackwater.core.state.pages import Pages
 from slackwater.reorder.policies.recent import check_window
-from slackwater.reorder.policy import DelayPolicy, Float64, Int64, durations
+from slackwater.reorder.policy import (
+    DelayPolicy,
+    Estimator,
+    Float64,
+    Int64,
+    Seen,
+    durations,
+)
 
-__all__ = ["MaxDelay"]
+__all__ = ["MaxDelay", "RateMaxDelay"]
 
 
 @dataclass(frozen=True)
@@ -79,4 +93,79 @@ def _run(delay: Float64, group: Int64, state: Float64, before: Float64, after: F
             if s[3] >= n:
                 s[1] = (s[1] + s[2]) / 2
                 s[2], s[3] = -float("inf"), 0.0
+        after[j] = s[0] = max(s[1], 0.0)
+
+
+class RateMaxDelay(Estimator):
+    """The rule of `MaxDelay` with W no smaller than the arrivals of the last whole second.
+
+    Paper 4 sets W ≥ λ where it falls back on this method; λ is not known beforehand, so it is
+    counted.  Numbers of a group: buffer time, m1, m2, arrivals since the last change, W, begin of
+    the second being counted, arrivals in it.
+    """
+
+    exact = True
+
+    def __init__(self, initial: float, store: Store) -> None:
+        self._groups = Pages("rate-max-delay", {"state": np.array(
+            [initial, -np.inf, -np.inf, 0.0, np.inf, -np.inf, 0.0])}, store)
+        self._threshold, self.buffers = np.zeros(0, np.int64), np.zeros(0)
+
+    def grow(self, groups: int, sources: int) -> None:
+        """Have room."""
+        self._groups.grow(groups)
+
+    def reset(self, groups: Int64) -> None:
+        """Start these groups afresh."""
+        self._groups.reset(groups)
+
+    def look(self, seen: Seen) -> Int64:
+        """See arrivals: θ_j = a_j − B_{j−1}."""
+        self._groups.touch(seen.group)
+        before, self.buffers = np.empty(len(seen)), np.empty(len(seen))
+        _run_by_rate(seen.time, seen.arrival, seen.group, self._groups["state"], before,
+                     self.buffers)
+        self._threshold = seen.arrival - np.ceil(before).astype(np.int64)
+        return self._threshold
+
+    def advance(self, seen: Seen, walk: Walk) -> Float64:
+        """Release by the thresholds that `look` has found."""
+        release_by(walk, self._threshold)
+        return self.buffers
+
+    def thresholds(self, now: Int64) -> Int64:
+        """For each group now − B."""
+        self._groups.need_all()
+        buffer = np.ceil(self._groups["state"][:, 0]).astype(np.int64)
+        return np.where(now == NEVER, NEVER, now - np.where(now == NEVER, 0, buffer))
+
+    def save(self) -> dict[str, Any]:
+        """Write the touched pages."""
+        return self._groups.save()
+
+    def load(self, meta: Mapping[str, Any]) -> None:
+        """Know the pages that `save` told of."""
+        self._groups.load(meta)
+
+
+@njit(cache=True)
+def _run_by_rate(time: Int64, arrival: Int64, group: Int64, state: Float64, before: Float64,
+                 after: Float64) -> None:
+    for j in range(len(time)):
+        s = state[group[j]]
+        before[j] = s[0]
+        now, delay = float(arrival[j]), float(arrival[j] - time[j])
+        if now - s[5] >= 1e6:
+            if s[5] > -np.inf:
+                s[4] = max(s[6], 1.0)
+            s[5], s[6] = now, 0.0
+        s[6] += 1
+        if delay >= s[1]:
+            s[1], s[2], s[3] = delay, -np.inf, 0.0
+        else:
+            s[2] = max(s[2], delay)
+            s[3] += 1
+            if s[3] >= s[4]:
+                s[1] = (s[1] + s[2]) / 2
+                s[2], s[3] = -np.inf, 0.0
         after[j] = s[0] = max(s[1], 0.0)

@@ -21,11 +21,11 @@ __all__ = ["MeanPlusRange"]
 
 @njit(cache=True)
 def _run(delay: Float64, group: Int64, state: Float64, before: Float64, after: Float64,
-         offset: float) -> None:
+         offset: float, wait: bool) -> None:
     for j in range(len(delay)):
         s = state[group[j]]
         before[j] = s[0]
-        if remember(s, delay[j]):
+        if remember(s, delay[j]) or not wait:
             mean = s[SUM] / s[COUNT]
             # skewed clocks can make the mean negative; a buffer time is not
             s[0] = max(mean + s[GREATEST] - s[SMALLEST] + offset, 0.0)
@@ -43,9 +43,11 @@ class MeanPlusRange(RecentDelays):
     n
         How many delays to look back over.
     initial
-        Buffer time until n delays have been seen.
+        Buffer time before the first arrival; with ``fill="wait"``, until n delays have been seen.
     offset
         Safety margin.
+    fill
+        While fewer than n delays have been seen: ``"use"`` those, or ``"wait"`` with `initial`.
 
     Examples
     --------
@@ -55,7 +57,7 @@ class MeanPlusRange(RecentDelays):
     >>> state = np.array([policy.initial_state()], float)
     >>> policy.buffers(np.array([100e3, 150e3, 130e3]), np.zeros(3, int), state, before, after)
     >>> (after / 1000).tolist()
-    [750.0, 185.0, 170.0]
+    [110.0, 185.0, 170.0]
 
     References
     ----------

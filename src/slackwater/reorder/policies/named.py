@@ -44,8 +44,8 @@ def as_policy(policy: Policy | str) -> Policy:
 
     Examples
     --------
-    >>> print(as_policy("bstt"))
-    LatestDelay(initial='500ms', threshold='100ms', increase=2.0, decrease=0.99, offset='500ms')
+    >>> print(as_policy("bsttd(n=60)"))
+    DelayRange(n=60, initial='750ms', offset='350ms', fill='use')
     >>> print(as_policy("Static(buffer=2s)"))
     Static(buffer='2s')
     >>> try:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from slackwater.core.compiled import njit
 from slackwater.core.durations import Duration
 from slackwater.core.errors import ConfigError
 from slackwater.core.events import NEVER

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from slackwater.core.compiled import njit
 from slackwater.core.durations import Duration
-from slackwater.reorder.policies.recent import NEXT, RING, RecentDelays, remember
+from slackwater.reorder.policies.recent import COUNT, NEXT, RING, RecentDelays, remember
 from slackwater.reorder.policy import Float64, Int64
 
 __all__ = ["WeightedMean"]
@@ -17,15 +17,15 @@ _LOOK_BACK = 64  # weights halve with age: what is older adds less than a double
 
 @njit(cache=True)
 def _run(delay: Float64, group: Int64, state: Float64, before: Float64, after: Float64,
-         offset: float) -> None:
+         offset: float, wait: bool) -> None:
     for j in range(len(delay)):
         s = state[group[j]]
         before[j] = s[0]
-        if remember(s, delay[j]):
+        if remember(s, delay[j]) or not wait:
             n = len(s) - RING
             weight, weights, total = 0.5, 0.0, 0.0
             at = int(s[NEXT])
-            for _ in range(min(n, _LOOK_BACK)):
+            for _ in range(min(int(s[COUNT]), _LOOK_BACK)):
                 at = at - 1 if at > 0 else n - 1
                 total += weight * s[RING + at]
                 weights += weight
@@ -45,9 +45,11 @@ class WeightedMean(RecentDelays):
     n
         How many delays to look back over.
     initial
-        Buffer time until n delays have been seen.
+        Buffer time before the first arrival; with ``fill="wait"``, until n delays have been seen.
     offset
         Safety margin.
+    fill
+        While fewer than n delays have been seen: ``"use"`` those, or ``"wait"`` with `initial`.
 
     Examples
     --------
@@ -57,7 +59,7 @@ class WeightedMean(RecentDelays):
     >>> state = np.array([policy.initial_state()], float)
     >>> policy.buffers(np.array([90e3, 150e3, 30e3]), np.zeros(3, int), state, before, after)
     >>> (after / 1000).tolist()
-    [750.0, 140.0, 80.0]
+    [100.0, 140.0, 80.0]
 
     References
     ----------

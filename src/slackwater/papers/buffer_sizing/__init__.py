@@ -1,0 +1,1 @@
+"""Paper 3: its figures and tables; see `slackwater.papers.catalogue`."""

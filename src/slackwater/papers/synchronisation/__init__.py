@@ -1,0 +1,1 @@
+"""Paper 1: its figures and tables; see `slackwater.papers.catalogue`."""
