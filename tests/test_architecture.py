@@ -44,7 +44,8 @@ def test_imports_point_one_way(file):
                 if RANK[other] == RANK[part]:
                     assert other == part, f"{part} and {other} are neighbours and stay apart"
         if name.split(".")[0] == "numba":
-            assert file.name == "compiled.py", "compiled loops get njit from core.compiled"
+            # memory.py makes an intrinsic, which is no loop and needs no cache
+            assert file.name in ("compiled.py", "memory.py"), "loops get njit from core.compiled"
         if name.split(".")[0] == "pyspark":
             assert part == "spark", "only slackwater.spark imports pyspark"
 

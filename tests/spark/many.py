@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from slackwater.core.kernel import MemoryStore, Out, Store
 from slackwater.core.outcome import outcome_schema
-from slackwater.core.state.buffer import batch_of
+from slackwater.core.state.ipc import batch_of
 
 TOLD = pa.schema([(name, pa.string()) for name in ("match_id", "op", "events", "returned")])
 ROWS = pa.schema([("number", pa.int32()), ("result", pa.string())])

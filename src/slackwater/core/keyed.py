@@ -118,6 +118,14 @@ class KeyedLogic(StageLogic):
         """These keys are gone; their slots will be given to others."""
         return
 
+    def forget_more(self) -> None:
+        """Forget what else has long been silent."""
+        return
+
+    def remembered(self) -> int:
+        """How many keys, and whatever else is forgotten, there are."""
+        return len(self.keys)
+
     # -- the skeleton ---------------------------------------------------------------------------
 
     def take(self, new: Arrivals) -> Step:
@@ -133,8 +141,7 @@ class KeyedLogic(StageLogic):
         if now != NEVER:
             self.now = max(self.now, now)
         steps.append(self.pass_time_keyed(now))
-        self._since_sweep = max(self._since_sweep, len(self.keys), _SWEEP)
-        self._sweep(0)
+        self._sweep(0, at_once=True)
         return merged(steps)
 
     def end(self) -> Step:
@@ -156,13 +163,13 @@ class KeyedLogic(StageLogic):
 
     def save(self) -> dict[str, Any]:
         """Write what has changed."""
-        waiting = None
+        doubted = None
         if self._doubted is not None:
-            waiting = {"rows": ipc_bytes(self._doubted).hex(),
+            doubted = {"rows": ipc_bytes(self._doubted).hex(),
                        "times": [part.tolist() for part in self._doubted_times],
                        "contradicted": list(self._doubt.contradicted.items())}
         return {"now": self.now, "began": self.began, "keys": self.keys.save(),
-                "clocks": self.clocks.save(), "waiting": waiting, "swept": self._since_sweep}
+                "clocks": self.clocks.save(), "doubted": doubted, "swept": self._since_sweep}
 
     def load(self, meta: Mapping[str, Any]) -> None:
         """Read what `save` wrote."""
@@ -170,11 +177,11 @@ class KeyedLogic(StageLogic):
         self._since_sweep = meta["swept"]
         self.keys.load(meta["keys"])
         self.clocks.load(meta["clocks"])
-        if meta["waiting"] is not None:
-            self._doubted = ipc_batch(bytes.fromhex(meta["waiting"]["rows"]))
-            self._doubted_times = (np.array(meta["waiting"]["times"][0], np.int64),
-                                   np.array(meta["waiting"]["times"][1], np.int64))
-            self._doubt.contradicted = dict(meta["waiting"]["contradicted"])
+        if meta["doubted"] is not None:
+            self._doubted = ipc_batch(bytes.fromhex(meta["doubted"]["rows"]))
+            self._doubted_times = (np.array(meta["doubted"]["times"][0], np.int64),
+                                   np.array(meta["doubted"]["times"][1], np.int64))
+            self._doubt.contradicted = dict(meta["doubted"]["contradicted"])
 
     # -- rows in doubt --------------------------------------------------------------------------
 
@@ -306,16 +313,21 @@ class KeyedLogic(StageLogic):
             self.clocks.reset(again)
         return int(stop), steps
 
-    def _sweep(self, rows: int) -> None:
-        """Forget silent keys, now and then: a look at all keys for as many rows as there are."""
+    def _sweep(self, rows: int, *, at_once: bool = False) -> None:
+        """Forget who is silent, now and then: a look at all for as many rows as there are."""
         self._since_sweep += rows
-        if self.forget_after is None or self._since_sweep < max(len(self.keys), _SWEEP):
+        if not at_once and self._since_sweep < max(self.remembered(), _SWEEP):
             return
         self._since_sweep = 0
+        if self.forget_after is not None:
+            self._forget_keys(self.forget_after)
+        self.forget_more()
+
+    def _forget_keys(self, silence: int) -> None:
         live = self.keys.live()
         self.clocks.need(live)
         # a little later than need be: arrivals may be a little out of order
-        silent = live[self.clocks["clock"][live] < self.now - self.forget_after * 5 // 4]
+        silent = live[self.clocks["clock"][live] < self.now - silence * 5 // 4]
         gone = silent[~self.busy(silent)]
         if len(gone):
             self.forgotten(gone)

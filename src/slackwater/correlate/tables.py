@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from slackwater.core.durations import Duration, micros
 from slackwater.core.errors import ConfigError, DataError, UnknownColumn
 from slackwater.core.events import Roles
-from slackwater.core.state import KeyTable
+from slackwater.core.kernel import MemoryStore
+from slackwater.core.state.keys import Keys
 from slackwater.correlate.bounds import task
 from slackwater.correlate.distribution import UNIFORMLY, Distribution, as_pair
 from slackwater.correlate.match import COUNTERS, arrange, check_algorithm, match
@@ -234,14 +235,14 @@ def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 def _codes(sides: list[tuple[pa.Table, Int64 | None, tuple[str, ...]]]) -> tuple[Int64, Int64]:
     """Key codes common to both tables."""
     names = [f"k{i}" for i in range(len(sides[0][2]))]
-    table = KeyTable("keys", names)
+    table = Keys("keys", names, MemoryStore())
     out = []
     for rows, good, key in sides:
         columns = [_whole(rows.column(name)) for name in key]
         if good is not None:
             columns = [column.take(pa.array(good)) for column in columns]
         try:
-            out.append(table.codes(pa.RecordBatch.from_arrays(columns, names=names)))
+            out.append(table.slots(pa.RecordBatch.from_arrays(columns, names=names))[0])
         except DataError as why:
             raise DataError(f"{', '.join(key)} cannot be a key", step="correlate", got=why.got,
                             expected=why.expected) from why

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from slackwater.core.durations import LONGEST, Duration, micros
 from slackwater.core.events import Roles, usable_rows
+from slackwater.core.kernel import MemoryStore
 from slackwater.core.outcome import outcome_schema
-from slackwater.core.state import KeyTable
+from slackwater.core.state.keys import Keys
 from slackwater.datasets import Dataset
 from slackwater.evaluate.live import live_release
 from slackwater.evaluate.tracing import Traced
@@ -75,13 +76,13 @@ def usable_events(dataset: Dataset, *, max_future_skew: Duration = "5 minutes",
     if len(good) < rows.num_rows:
         rows = rows.take(pa.array(good))
     time, arrival = usable.time[good], usable.arrival[good]
-    key = KeyTable("key", roles.key).codes(rows)
+    key = Keys("key", roles.key, MemoryStore()).slots(rows)[0]
     if roles.arrival is None:
         arrival = _greatest_so_far(time, key)
-    sources = None if roles.source is None else KeyTable("source", [roles.source])
-    source = None if sources is None else sources.codes(rows)
+    sources = None if roles.source is None else Keys("source", [roles.source], MemoryStore())
+    source = None if sources is None else sources.slots(rows)[0]
     return Events(dataset.name, time, arrival, key, source, _sequence(rows, roles),
-                  () if sources is None else tuple(sources.names), len(dataset) - len(good))
+                  () if sources is None else tuple(sources.labels(sources.live()).to_pylist()), len(dataset) - len(good))
 
 
 def run(events: Events, policy: Policy | str, *, engine: Engine | None = None,

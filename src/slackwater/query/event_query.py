@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from slackwater.core.errors import ConfigError
 from slackwater.core.events import Roles
-from slackwater.core.state import KeyTable
+from slackwater.core.kernel import MemoryStore
+from slackwater.core.state.keys import Keys
 from slackwater.pattern.match import Match
 from slackwater.pattern.pattern import Matched
 from slackwater.pattern.schedule import Component, Negation
@@ -121,7 +122,7 @@ class BoundEvent:
             [compile(e, schema_of, text) for e in plan.scan.get(v.variable, [])] for v in variables]
         keys, loose_keys = self._split_keys(schema_of)
         self.partition = tuple(self._alias.get(c, c) for c in keys)
-        self._texts = KeyTable("texts", ["text"])
+        self._texts = Keys("texts", ["text"], MemoryStore())
         self._constants: list[str] = []
         coder = Coder(text, {v.variable: i for i, v in enumerate(variables)},
                       {c.variable for c in pattern.components if c.kleene},
@@ -190,16 +191,16 @@ class BoundEvent:
             array = lane.compiled.evaluate(partial(self._read, batch), batch.num_rows)
             known[i] = array.is_valid().to_numpy(zero_copy_only=False)
             if pa.types.is_string(array.type):
-                value[i] = self._texts.codes(pa.record_batch({"text": array}))
+                value[i] = self._texts.slots(pa.record_batch({"text": array}))[0]
             else:
                 value[i] = bits(array)
         return value, known
 
     def forget(self) -> None:
         """Forget the texts of events that are gone; those of the query keep their codes."""
-        self._texts = KeyTable("texts", ["text"])
+        self._texts = Keys("texts", ["text"], MemoryStore())
         if self._constants:
-            self._texts.codes(pa.record_batch({"text": self._constants}))
+            self._texts.slots(pa.record_batch({"text": self._constants}))
 
     def results(self, matched: Matched) -> list[pa.Array]:
         """What RETURN asks for."""
@@ -208,7 +209,7 @@ class BoundEvent:
     def _constant(self, text: str) -> int:
         if text not in self._constants:
             self._constants.append(text)
-            self._texts.codes(pa.record_batch({"text": [text]}))
+            self._texts.slots(pa.record_batch({"text": [text]}))
         return self._constants.index(text)
 
     def _read(self, batch: pa.RecordBatch, name: Name) -> pa.Array:

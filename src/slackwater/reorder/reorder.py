@@ -122,7 +122,6 @@ class ReorderLogic(KeyedLogic):
                          if policy.needs_source and config.roles.source else None)
         self._heard = Pages("heard", {"at": np.int64(NEVER)}, store)  # each source's last arrival
         self._source_numbers = np.full(1, -1)
-        self._since_look = 0
         self._buffer = Buffer("held", store, self._marks.gone)
         self._in_force = float("nan")
         self._windows = windows  # length and slide of those that follow (see `Walk`)
@@ -348,22 +347,22 @@ class ReorderLogic(KeyedLogic):
         np.maximum.at(heard, source[at:stop], arrival[at:stop])
         return int(stop)
 
-    def _sweep(self, rows: int) -> None:
-        """Forget silent sources, too, now and then."""
-        super()._sweep(rows)
+    def remembered(self) -> int:
+        """Keys and sources."""
+        return len(self.keys) + (0 if self._sources is None else len(self._sources))
+
+    def forget_more(self) -> None:
+        """Forget silent sources, too."""
         forget: Any = self._config.forget_after
         if self._sources is None or forget is None:
             return
-        self._since_look += rows
-        if self._since_look >= max(len(self._sources), 4096):
-            self._since_look = 0
-            live = self._sources.live()
-            self._heard.need(live)
-            gone = live[self._heard["at"][live] < self.now - forget * 5 // 4]
-            if len(gone):
-                self._estimator.reset_sources(gone)
-                self._heard.reset(gone)
-                self._sources.forget(gone)
+        live = self._sources.live()
+        self._heard.need(live)
+        gone = live[self._heard["at"][live] < self.now - forget * 5 // 4]
+        if len(gone):
+            self._estimator.reset_sources(gone)
+            self._heard.reset(gone)
+            self._sources.forget(gone)
 
     # -- state ----------------------------------------------------------------------------------
 
@@ -378,7 +377,7 @@ class ReorderLogic(KeyedLogic):
         return {**super().save(), "marks": self._marks.save(), "held": self._buffer.save(),
                 "groups": None if self._groups is None else self._groups.save(),
                 "sources": None if self._sources is None else self._sources.save(),
-                "heard": self._heard.save(), "looked": self._since_look,
+                "heard": self._heard.save(),
                 "estimator": self._estimator.save(), "in_force": self._in_force}
 
     def load(self, meta: Mapping[str, Any]) -> None:
@@ -390,7 +389,6 @@ class ReorderLogic(KeyedLogic):
         if self._sources is not None:
             self._sources.load(meta["sources"])
         self._heard.load(meta["heard"])
-        self._since_look = meta["looked"]
         self._estimator.load(meta["estimator"])
         self._buffer.load(meta["held"])
         self._in_force = meta["in_force"]

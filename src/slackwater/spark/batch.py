@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from slackwater.core.state.buffer import batch_of, ipc_batch
+from slackwater.core.state.ipc import batch_of, ipc_batch
 from slackwater.spark.carried import Carried, row_column, statuses
 from slackwater.spark.packing import cast_to, numbered, quoted, with_status
 

@@ -15,7 +15,7 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
 from slackwater.core.events import RESERVED
-from slackwater.core.state.buffer import batch_of, ipc_batch, ipc_bytes
+from slackwater.core.state.ipc import batch_of, ipc_batch, ipc_bytes
 
 __all__ = ["PACKED", "ROW", "SHARD", "UNPACKED", "canonical_schema", "cast_to",
            "numbered", "pack", "quoted", "shard_labels", "spread_and_pack", "unpack", "with_status"]

@@ -13,7 +13,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from slackwater.core.errors import SnapshotError
 from slackwater.core.kernel import Out
-from slackwater.core.state.buffer import batch_of, ipc_batch, ipc_bytes
+from slackwater.core.state.ipc import batch_of, ipc_batch, ipc_bytes
 from slackwater.spark._state import Head, SparkStore
 from slackwater.spark.carried import Carried, row_column, statuses
 

@@ -62,13 +62,15 @@ class FrontierLogic(SyncLogic):
         limits, book = self._limits(), self._book()
         end = np.maximum(book.key["clock"][slots], _last_arrivals(new.arrival, given.key,
                                                                   len(slots)))
-        waiting, queue = self._queue(slots, end, count)
+        due, queue = self._queue(slots, end, count)
+        # rows of this very batch may time out in it, if it is long enough
+        due = due or (count > 0 and 0 <= limits[0] < int(end.max()) - int(new.arrival.min()))
+        before_failures = book.member["failures"].copy() if due else None
         late_by, clock, mark = (np.zeros(count, np.int64) for _ in range(3))
         forced = np.full(count, NEVER)
         admit(book, slots, given.key, member, new.time, new.arrival, queue, *limits,
               self.forget_sources, late_by, clock, mark, forced)
-        if waiting:
-            self._members.touch(self._names.live())  # whose failure it was is not known here
+        self._touch_failed(before_failures)
         held = self._buffer.upto(slots, book.key["mark"][slots]) if len(self._buffer) else None
         before = 0 if held is None else len(held)
         key, time, n = given.key, new.time, new.n
@@ -99,11 +101,11 @@ class FrontierLogic(SyncLogic):
     def _pass_time(self, now: Int64) -> Released:
         book = self._book()
         before = book.key["mark"].copy()
-        waiting, queue = self._queue(np.arange(len(now)), now, 0)
+        due, queue = self._queue(np.arange(len(now)), now, 0)
+        failures = book.member["failures"].copy() if due else None
         forced = np.full(len(now), NEVER)
         expire_all(book, now, queue, *self._limits(), forced)
-        if waiting:
-            self._members.touch(self._names.live())
+        self._touch_failed(failures)
         self._marks.touch(np.flatnonzero(book.key["mark"] != before))
         return self._release_upto(np.where(now == NEVER, NEVER, book.key["mark"]), now, forced)
 
@@ -148,7 +150,7 @@ class FrontierLogic(SyncLogic):
         due = np.flatnonzero((since != FOREVER) & (end != NEVER)
                              & (end - np.where(since == FOREVER, end, since) > limit))
         if not len(due):
-            return more > 0, queue_of(len(slots), none, none, none, none, more)
+            return False, queue_of(len(slots), none, none, none, none, more)
         held = self._buffer.upto(slots[due], np.full(len(due), FOREVER))
         clock, member = clock_and_member(held)
         exact = np.full(len(slots), FOREVER)
@@ -159,6 +161,12 @@ class FrontierLogic(SyncLogic):
         order = np.argsort(held.n)
         return True, queue_of(len(slots), key[order], held.time[order], clock[order],
                               member[order], more)
+
+    def _touch_failed(self, before: Int64 | None) -> None:
+        """Members whose failures were counted have changed (None: nothing was due)."""
+        if before is not None:
+            now = self._member_rows["failures"][:len(before)]
+            self._members.touch(np.flatnonzero(before != now))
 
     def _hold(self, given: Keyed, clock: Int64, member: Int64, stay: Int64) -> None:
         """Hold new rows; a key that held none before has waited since the first of them."""

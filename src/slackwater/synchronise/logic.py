@@ -64,7 +64,6 @@ class SyncLogic(KeyedLogic):
         self._loaded = True
         kept = config.forget_after is None or config.sources is not None
         self.forget_sources: int = FOREVER if kept else config.forget_after  # type: ignore[assignment]
-        self._since_look = 0
 
     # -- sources --------------------------------------------------------------------------------
 
@@ -209,15 +208,15 @@ class SyncLogic(KeyedLogic):
         self._forget_members(slots)
         self._marks.reset(slots)
 
-    def _sweep(self, rows: int) -> None:
-        super()._sweep(rows)
-        self._since_look += rows
-        if self.forget_sources < FOREVER and self._since_look >= max(len(self._names), 4096):
-            self._since_look = 0
-            self._forget_disabled()
+    def remembered(self) -> int:
+        """Keys and members."""
+        return len(self.keys) + len(self._names)
 
-    def _forget_disabled(self) -> None:
+    def forget_more(self) -> None:
         """Learned sources that nobody waits for, and that have long been silent, are forgotten."""
+        if self.forget_sources == FOREVER:
+            return
+        self._need()
         live = self._names.live()
         members = self._member_rows[live]
         silent = live[(members["state"] == DISABLED)

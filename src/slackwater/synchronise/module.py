@@ -11,7 +11,7 @@ import pyarrow as pa
 from slackwater.core.errors import ConfigError
 from slackwater.core.kernel import Out
 from slackwater.core.state import Record
-from slackwater.core.state.buffer import batch_of, ipc_batch, ipc_bytes
+from slackwater.core.state.ipc import batch_of, ipc_batch, ipc_bytes
 from slackwater.synchronise.config import Synchroniser
 
 __all__ = ["OutputQueue", "SyncModule"]

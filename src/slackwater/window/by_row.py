@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from slackwater.core.kernel import Store
-from slackwater.core.state.buffer import batch_of
+from slackwater.core.state.ipc import batch_of
 from slackwater.window.lanes import Lanes
 from slackwater.window.open_rows import OpenRows
 from slackwater.window.schedule import (

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from slackwater.core.compiled import njit
 from slackwater.core.kernel import Store
 from slackwater.core.state import Table
-from slackwater.core.state.buffer import batch_of, ipc_batch, ipc_bytes
+from slackwater.core.state.ipc import batch_of, ipc_batch, ipc_bytes
 from slackwater.window.aggregates.arena import Arena, Free, claim, release
 
 __all__ = ["OpenRows"]

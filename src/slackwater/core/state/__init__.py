@@ -16,14 +16,12 @@ from slackwater.core.state.pages import Pages, Table
 from slackwater.core.state.record import Record, bundle, unbundle
 
 if TYPE_CHECKING:
-    from slackwater.core.state.buffer import Buffer, Held, Hold, Rows
-    from slackwater.core.state.keys import Keys, KeyTable
+    from slackwater.core.state.buffer import Buffer, Held, Rows
+    from slackwater.core.state.keys import Keys
 
-__all__ = ["Buffer", "Held", "Hold", "KeyTable", "Keys", "Pages", "Record", "Rows", "Table",
-           "bundle", "unbundle"]
+__all__ = ["Buffer", "Held", "Keys", "Pages", "Record", "Rows", "Table", "bundle", "unbundle"]
 
-_COMPILED = {"Buffer": "buffer", "Held": "buffer", "Hold": "buffer", "Rows": "buffer",
-             "KeyTable": "keys", "Keys": "keys"}
+_COMPILED = {"Buffer": "buffer", "Held": "buffer", "Rows": "buffer", "Keys": "keys"}
 
 
 def __getattr__(name: str) -> Any:

@@ -16,7 +16,7 @@ from slackwater.core.state.record import Record
 __all__ = ["Pages", "Table", "pack_flags", "unpack_flags"]
 
 _PAGE = 1024
-_PAGE_BYTES = 64 * 1024
+_PAGE_BYTES = 16 * 1024
 
 
 class Table:
