@@ -50,6 +50,7 @@ CAUGHT_UP, SILENT, SEQUENCE_GAP, MEETING, UNHEARD, UNKNOWN, CUT = range(7)
 BEHIND, NEW, BACK, SLOW, SWAPPED, EARLY, ODD = range(7)
 
 _MEET = 30        # at most so many rows are held back at the start (per declared source) …
+_LULL = 100       # … or all is silent for so many times the greatest delay or gap that is known
 _TIMES = 3        # … until so many times as many rows as sources have come
 _GUARD = 0.1      # a stranger is expected for so many / loss rows after the last one
 _SILENCES = 3.0   # a source is absent after so many times its longest silence,
@@ -84,9 +85,16 @@ def _overdue_reach(s: Records, g: Records) -> int:
 
 
 @njit(cache=True)
-def _limits(g: Records, now: int, loss: float, alone: bool, start: float) -> tuple[int, int]:
+def _is_lull(g: Records, silence: int) -> bool:
+    """Whether such a silence ends the meeting: nobody else seems to be about."""
+    return silence > _LULL * (abs(g.least) + g.spread + g.gap)
+
+
+@njit(cache=True)
+def _limits(g: Records, now: int, lull: bool, loss: float, alone: bool,
+            start: float) -> tuple[int, int]:
     """The bound that strangers set, and why."""
-    if g.rows < min(_MEET, _TIMES * g.met):
+    if g.rows < min(_MEET, _TIMES * g.met) and not lull:
         return NEVER, MEETING
     if g.missing > 0 and g.rows < _MEET * (g.met + g.missing):
         return now - stranger_reach(g, start), UNHEARD
@@ -131,11 +139,11 @@ def _least_bound(g: Records, sources: Records, now: int, heap: Int64, place: Int
 
 
 @njit(cache=True)
-def _threshold(g: Records, sources: Records, now: int, least: int, who: int, by_clock: bool,
-               loss: float, alone: bool, start_patience: float, longest: float
+def _threshold(g: Records, sources: Records, now: int, lull: bool, least: int, who: int,
+               by_clock: bool, loss: float, alone: bool, start_patience: float, longest: float
                ) -> tuple[int, int, int, int]:
     """The threshold, who binds, why, and the source that is to be named."""
-    by_strangers, why = _limits(g, now, loss, alone, start_patience)
+    by_strangers, why = _limits(g, now, lull, loss, alone, start_patience)
     theta, binder, whom = least, NOBODY, who
     if least >= FAR:  # nobody is waited for: an unknown source may come as late as any
         theta = now - stranger_reach(g, patience_of(g, g.stranger))
@@ -184,12 +192,14 @@ def run(
             g.before, g.instant = g.top, t
             if g.rows > 0:
                 passed = float(g.now - old)
+                lull = _is_lull(g, g.now - old)
                 usual = passed if g.rows <= _MEET else min(passed, 4 * g.gap)
                 g.gap += (usual - g.gap) * max(_RATE, 1.0 / (g.rows + 1))
                 least, who, by_clock = _least_bound(g, sources, g.now, heap, place, begin, size,
                                                     keys, changed)
                 theta, g.binder, why[j], whom[j] = _threshold(
-                    g, sources, g.now, least, who, by_clock, loss, alone, start_patience, longest)
+                    g, sources, g.now, lull, least, who, by_clock, loss, alone,
+                    start_patience, longest)
                 thresholds[j] = theta
                 theta = min(theta, g.top)  # beyond it there is nothing to release
                 g.theta = theta
@@ -300,7 +310,7 @@ def _known_now(g: Records, sources: Records, now: int, heap: Int64, start: int, 
         least, who = int(max(s.edge, now - s.reach) if overdue(s, now) else s.edge), first
     if last >= 0 and now - sources[last].reach < least:
         least, who, by_clock = int(now - sources[last].reach), last, True
-    return _threshold(g, sources, now, least, who, by_clock, loss, alone, start_patience,
+    return _threshold(g, sources, now, False, least, who, by_clock, loss, alone, start_patience,
                       longest)[0]
 
 
@@ -363,6 +373,7 @@ def threshold_at(
                 bound = clock - reach
             if bound < least:
                 least, who, by_clock = bound, members[p], late
-        theta[gi], _, why[gi], whom[gi] = _threshold(g, sources, clock, least, who, by_clock, loss,
-                                                     alone, start_patience, longest)
+        theta[gi], _, why[gi], whom[gi] = _threshold(
+            g, sources, clock, _is_lull(g, clock - g.now), least, who, by_clock, loss, alone,
+            start_patience, longest)
         value[gi] = _worth(g, sources, why[gi], whom[gi], clock)
