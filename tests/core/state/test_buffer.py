@@ -83,6 +83,13 @@ def test_rows_come_in_order_of_slot_time_and_number():
     assert listed(buffer.due(np.array([FOREVER, FOREVER]))) == [(1, 3, 0), (1, 5, 4), (1, 7, 2)]
 
 
+def test_equal_times_of_several_runs_come_by_their_number():
+    buffer = Buffer("b", MemoryStore(), Marks().gone)
+    buffer.add(rows([1, 1], [5, 5], [7, 9]))
+    buffer.add(rows([1, 1], [5, 5], [8, 2]))
+    assert listed(buffer.between(0, 9)) == [(1, 5, 2), (1, 5, 7), (1, 5, 8), (1, 5, 9)]
+
+
 def test_what_has_left_is_not_handed_out_again():
     marks = Marks()
     buffer = Buffer("b", MemoryStore(), marks.gone)
@@ -163,6 +170,7 @@ STEP = st.one_of(
     st.tuples(st.just("due"), st.lists(st.integers(-1, 30), max_size=8)),
     st.tuples(st.just("between"), st.tuples(st.integers(0, 30), st.integers(0, 30))),
     st.tuples(st.just("resume"), st.none()),
+    st.tuples(st.just("save"), st.none()),
     st.tuples(st.just("reuse"), st.integers(0, 5)),
 )
 
@@ -174,6 +182,8 @@ def test_against_a_list(steps, random):
     for what, given_ in steps:
         if what == "resume":
             buffer = resumed(buffer, store, marks)
+        elif what == "save":
+            buffer.save()
         elif what == "add":
             new = [(s, t, number + i) for i, (s, t) in enumerate(given_)
                    if (t, number + i) > (marks.time[s], marks.n[s])]
@@ -299,6 +309,18 @@ def test_large_rows_are_cut_into_blobs_that_are_read_one_by_one():
     store.written.clear()
     buffer.save()
     assert store.written == {}
+
+
+def test_a_large_payload_is_read_when_it_is_wanted():
+    store, marks = Watched(), Marks()
+    buffer = Buffer("b", store, marks.gone)
+    buffer.add(rows([1] * 20_000, np.arange(20_000), np.arange(20_000)))
+    buffer = resumed(buffer, store, marks)
+    held = buffer.upto(np.array([1]), np.array([3]))
+    assert len(held) == 4
+    assert len(store.read) == 1
+    assert held.payload(np.array([2]))["text"].to_pylist() == ["row 2"]
+    assert len(store.read) == 2
 
 
 def test_one_row_larger_than_a_blob():

@@ -9,6 +9,7 @@ from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -103,7 +104,11 @@ SAME = {
                                      pa.decimal128(25, 2))],
     "text": [pa.array(["a", "", "ü"]), pa.array(["a", "", "ü"], pa.large_string()),
              pa.array(["a", "", "ü"], pa.string_view()),
-             pa.array(["a", "", "ü"]).dictionary_encode()],
+             pa.array(["a", "", "ü"]).dictionary_encode(),
+             pc.run_end_encode(pa.array(["a", "", "ü"]))],
+    "extension types": [pa.array([bytes(16), b"x" * 16], pa.binary(16)),
+                        pa.ExtensionArray.from_storage(
+                            pa.uuid(), pa.array([bytes(16), b"x" * 16], pa.binary(16)))],
     "binary": [pa.array([b"a", b"b"], pa.binary(1)), pa.array([b"a", b"b"]),
                pa.array([b"a", b"b"], pa.large_binary())],
     "moments": [pa.array([0, 5, -7], pa.timestamp("s")),
@@ -287,6 +292,7 @@ ACTION = st.one_of(
     st.tuples(st.just("forget"), st.lists(st.integers(0, 100), max_size=10)),
     st.tuples(st.just("find"), st.lists(st.tuples(WORDS, st.integers(-3, 3)), max_size=5)),
     st.tuples(st.just("resume"), st.none()),
+    st.tuples(st.just("save"), st.none()),
 )
 
 
@@ -298,6 +304,8 @@ def test_against_a_dictionary(actions, page_bytes):
     for what, rows in actions:
         if what == "resume":
             keys = resumed(keys, store, page_bytes=page_bytes)
+        elif what == "save":
+            keys.save()
         elif what == "forget":
             live = sorted(known.values())
             slots = sorted({live[r % len(live)] for r in rows}) if live else []
@@ -492,3 +500,14 @@ def test_keys_that_are_not_in_memory_are_forgotten_without_reading_them():
     found = keys.find(numbered(0, 200_000))
     assert (found[::1_000] == -1).all()
     assert (np.delete(found, np.arange(0, 200_000, 1_000)) >= 0).all()
+
+
+def test_a_key_forgotten_after_its_page_was_written_twice_stays_forgotten():
+    store = MemoryStore()
+    keys = Keys("k", ["k"], store, page_bytes=1)  # no log: each save writes pages
+    keys.slots(numbered(0, 50))
+    keys.save()
+    keys.forget(np.array([7]))
+    keys.save()
+    keys = resumed(keys, store, page_bytes=1)
+    assert keys.find(numbered(7, 9)).tolist() == [-1, 8]

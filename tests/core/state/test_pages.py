@@ -74,6 +74,7 @@ ACTION = st.one_of(
     st.tuples(st.just("write"), st.lists(st.integers(0, 1000), max_size=6)),
     st.tuples(st.just("reset"), st.lists(st.integers(0, 1000), max_size=6)),
     st.tuples(st.just("resume"), st.none()),
+    st.tuples(st.just("save"), st.none()),
 )
 
 
@@ -85,6 +86,8 @@ def test_against_lists(actions, page_bytes):
     for step, (what, given_) in enumerate(actions):
         if what == "resume":
             table = resumed(table, store, page_bytes=page_bytes)
+        elif what == "save":
+            table.save()
         elif what == "grow":
             table.grow(len(last) + given_)
             last += [-1] * given_
