@@ -167,7 +167,9 @@ class Connection(asyncio.BufferedProtocol):
         """Bytes that come after the last answer: read for a while, so that it is not lost."""
         self._lingered += size
         if self._lingered > (_LINGER_BYTES if self._known else _STRANGER_BYTES):
-            self._close(hard=True)
+            # who goes on sending has to wait for the end, and costs nothing until then
+            self._held = True
+            self._pace()
 
     def _go_on(self) -> None:
         """Work on the requests whose bytes are here, until one has to be waited for."""
@@ -254,8 +256,9 @@ class Connection(asyncio.BufferedProtocol):
 
     def go_on_reading(self) -> None:
         """There is time for a large body again."""
-        self._held = False
-        self._pace()
+        if self._stage is Stage.BODY:
+            self._held = False
+            self._pace()
 
     def _take_body(self, data: bytes) -> None:
         body, head = self._body, self._head
@@ -312,6 +315,7 @@ class Connection(asyncio.BufferedProtocol):
     def _linger(self) -> None:
         """Let the answer be read: closed with bytes unread, the connection is reset instead."""
         self._bytes.clear()
+        self._held = False
         self._enter(Stage.LEAVING, _LINGER_SECONDS)
         transport = self._transport
         if transport is None:
@@ -338,8 +342,8 @@ class Connection(asyncio.BufferedProtocol):
         """Read only while there is a use for what comes."""
         if self._transport is None:
             return
-        pause = self._stage is not Stage.LEAVING and (
-            self._stage is Stage.BUSY or self._full or self._resting or self._held)
+        pause = self._held or (self._stage is not Stage.LEAVING and (
+            self._stage is Stage.BUSY or self._full or self._resting))
         if pause is not self._paused:
             self._paused = pause
             if pause:
