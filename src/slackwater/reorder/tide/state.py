@@ -6,10 +6,9 @@ hardly be older than; the group's threshold is the least bound of all sources th
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from slackwater.core.events import NEVER
 from slackwater.reorder.policy import NO_SEQUENCE
@@ -17,7 +16,7 @@ from slackwater.reorder.policy import NO_SEQUENCE
 __all__ = ["ABSENT", "AHEAD", "FAR", "GROUP", "NEVER", "NOBODY", "NO_SEQUENCE", "OVERDUE", "SOURCE",
            "STRANGERS", "fresh_group", "fresh_source"]
 
-Records = NDArray[Any]
+Records: TypeAlias = Any  # an array of records, or one of them: numba reads fields as attributes
 
 FAR = np.int64(2**62)  # a bound that holds nothing back
 
