@@ -67,10 +67,10 @@ def test_metrics_are_those_of_a_literal_loop(events: list[tuple[int, int]], buff
                       Roles("time", "arrival", unit="ms"))
     policy = f"sba(buffer={buffer}ms)"
     late, released = literal(times, arrivals, buffer)
-    done = run(usable_events(dataset), policy)
+    done = run(usable_events(dataset), policy, literal=True)
     assert done.late.tolist() == late
     assert (done.released // 1000).tolist() == released
-    [found] = evaluate(dataset, [policy])
+    [found] = evaluate(dataset, [policy], literal=True)
     latency = np.array(released) - np.array(times)
     assert found.not_compensated == sum(late)
     assert found.mean_buffer_ms == buffer
@@ -109,7 +109,7 @@ def test_another_engine_gives_the_rows_and_the_metrics_follow_them() -> None:
         return reorder_table(table, kernel)
 
     assert evaluate(dataset, ["sba(buffer=510ms)"], engine=engine) == evaluate(
-        dataset, ["sba(buffer=510ms)"])
+        dataset, ["sba(buffer=510ms)"], literal=True)
     assert calls == ["Static(buffer='510ms')"]
 
 

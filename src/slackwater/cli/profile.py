@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import typer
+
 from slackwater.cli import options
 from slackwater.cli.show import print_json, print_table, progress
 from slackwater.evaluate import Profile, profile
@@ -53,11 +55,15 @@ def _numbered(picture: Path, name: str, files: int) -> Path:
 def _print(found: Profile) -> None:
     figures = found.to_dict()
     disorder = figures["out_of_order"]
-    print_table(found.dataset, ("events", "quarantined", "sources", "out of order", "%",
-                                "sequence", "min buffer"),
+    print_table(found.dataset, ("events", "quarantined", "sources", "out of order", "% of events",
+                                "within sources", "sequence breaks", "min buffer ms"),
                 [(found.events, found.quarantined, found.sources, disorder["by_time"],
-                  disorder["by_time_pct"], disorder["by_sequence"], found.min_buffer_ms)])
+                  disorder["by_time_pct"], found.within_sources, disorder["by_sequence"],
+                  found.min_buffer_ms)])
     print_table("delay (ms)", list(found.delay_ms), [list(found.delay_ms.values())])
+    for sentence in found.words():
+        typer.echo(sentence)
+    typer.echo(found.recommended_line())
     advice = found.recommended()
     if advice is not None:
         print_table(

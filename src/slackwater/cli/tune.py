@@ -63,10 +63,17 @@ def _print(found: Tuned, every: bool) -> None:
     shown = sorted(found.trials, key=lambda t: t.latency_ms) if every else found.front
     title = (f"{found.dataset}: {number(found.events)} events, {len(found.trials)} trials, "
              + ("* on the Pareto front" if every else "the Pareto front"))
-    print_table(title, ("", "policy", "late", "late %", "latency", "p50", "p95", "p99", "max"),
+    if found.chosen not in shown:
+        shown = sorted([*shown, found.chosen], key=lambda t: t.latency_ms)
+    print_table(title + "; chosen on the first half, shown on the second; latency in ms",
+                ("", "policy", "late", "late %", "latency", "p50", "p95", "p99", "max",
+                 "late % first half"),
                 [("→" if t is found.chosen else "*" if t.pareto else "", str(t.policy),
-                  t.metrics.not_compensated, 100 * t.loss, *t.metrics.latency_ms.values())
-                 for t in shown])
+                  t.metrics.not_compensated, 100 * t.loss, *t.metrics.latency_ms.values(),
+                  100 * t.loss_seen) for t in shown])
     if not found.met:
         typer.echo(f"No policy keeps {describe_target(found)} on this sample; the closest one:")
+    if found.too_short is not None:
+        typer.echo(f"Beware: {found.too_short}.")
+    typer.echo(f"Recommended: {found.reason}.")
     typer.echo(f"policy = {found.chosen.policy}")

@@ -35,7 +35,7 @@ def live_release(time: Int64, arrival: Int64, key: Int64, late: NDArray[np.bool_
     order = np.lexsort((np.arange(len(key)), key))
     ends = np.flatnonzero(np.append(key[order][1:] != key[order][:-1], True)) + 1
     begin = 0
-    for end in ends if len(key) else ():
+    for end in ends.tolist() if len(key) else ():
         rows = order[begin:end]
         released[rows] = _one_key(time[rows], arrival[rows], late[rows], threshold[rows],
                                   buffer[rows])

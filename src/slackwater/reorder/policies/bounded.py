@@ -61,8 +61,8 @@ class BoundedEstimator(Estimator):
     exact = True
 
     def __init__(self, policy: BoundedOutOfOrderness, store: Store) -> None:
-        self._less = int(policy.disorder) + 1000  # type: ignore[call-overload]
-        self._idleness = -1 if policy.idleness is None else int(policy.idleness)  # type: ignore[call-overload]
+        self._less = int(policy.disorder) + 1000  # type: ignore[arg-type]
+        self._idleness = -1 if policy.idleness is None else int(policy.idleness)  # type: ignore[arg-type]
         fresh = np.zeros((), _GROUP)
         fresh["top"] = fresh["seen"] = NEVER
         self._groups = Pages("bounded", {"of": fresh}, store)

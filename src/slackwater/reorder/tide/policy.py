@@ -176,7 +176,8 @@ class TideEstimator(Estimator):
         run(walk, seen.time, seen.arrival, seen.group, source, sequence, declared,
             self._sources["of"], self._groups["of"], self._heap, self._place, self._starts,
             self._sizes, self._keys, self._built, changed, self._policy.loss, self._start,
-            self._longest, self._alone, buffer, self.last_thresholds, why, whom, value, late_why, late_value)
+            self._longest, self._alone, buffer, self.last_thresholds, why, whom, value,
+            late_why, late_value)
         self._sources.touch(np.flatnonzero(changed))  # what changed without an arrival of its own
         self._last = (why, whom, value)
         self._late = (late_why, source, late_value)

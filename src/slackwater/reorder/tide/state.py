@@ -16,7 +16,7 @@ from slackwater.reorder.policy import NO_SEQUENCE
 __all__ = ["ABSENT", "AHEAD", "FAR", "GROUP", "NEVER", "NOBODY", "NO_SEQUENCE", "OVERDUE", "SOURCE",
            "STRANGERS", "fresh_group", "fresh_source"]
 
-Records: TypeAlias = Any
+Records: TypeAlias = Any  # an array of records, or one of them: numba reads fields as attributes
 
 FAR = np.int64(2**62)  # a bound that holds nothing back
 

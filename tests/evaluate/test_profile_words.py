@@ -1,0 +1,45 @@
+"""`profile` says in words what its figures mean."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from slackwater import Roles
+from slackwater.datasets import Dataset
+from slackwater.evaluate import profile
+
+START = 1_700_000_000_000_000
+ROLES = Roles("time", "arrival", source="source", unit="us")
+
+
+def dataset(time, arrival, source):
+    order = np.argsort(arrival, kind="stable")
+    return Dataset("made", pa.table({
+        "time": START + np.asarray(time)[order], "arrival": START + np.asarray(arrival)[order],
+        "source": pa.array([f"s{k}" for k in np.asarray(source)[order]])}), ROLES)
+
+
+def test_a_merge_of_ordered_sources_is_told_from_sources_that_swap():
+    time, source = np.arange(1000) * 1000, np.arange(1000) % 2
+    slow = dataset(time, time + np.where(source == 1, 50_500, 0), source)
+    found = profile(slow)
+    assert found.within_sources == 0
+    assert "the disorder comes from merging sources" in found.words()[0]
+    rng = np.random.default_rng(1)
+    found = profile(dataset(time, time + rng.integers(0, 50_000, 1000), source))
+    assert "sources themselves swap events" in found.words()[0]
+    assert found.recommended_line().startswith("policy = Tide(")
+
+
+def test_a_receiver_that_is_behind_is_named():
+    time = np.arange(100) * 1000
+    words = " ".join(profile(dataset(time, time - 1_270_000, time % 3)).words())
+    assert "the receiver's clock is behind" in words
+    assert "Nothing is out of order" in words
+
+
+def test_gaps_and_silence():
+    time = np.append(np.arange(100) * 1000, 10_000_000)
+    words = profile(dataset(time, time, time * 0)).words()
+    assert "the longest silence is 9.901s" in " ".join(words)
