@@ -13,9 +13,9 @@ from slackwater.datasets.recordings import FOLDER
 from slackwater.evaluate import evaluate
 from slackwater.evaluate.pictures import save
 from slackwater.evaluate.profile_picture import profile_picture
-from slackwater.papers.catalogue import experiment_names, reproduce
 from slackwater.evaluate.scatter import scatter_picture
 from slackwater.evaluate.table import PAPER, compare, label, write_csv
+from slackwater.papers.catalogue import experiment_names, reproduce
 
 NAMES = ["reorder-fig5", "reorder-fig8", "reorder-fig9", "reorder-all", "reorder-table1",
          "reorder-table2"]

@@ -26,7 +26,7 @@ Rows = list[tuple[str, int, Measured]]
 
 @cache
 def _measured(quick: bool) -> Rows:
-    rates = {r: 6 for r in list(_RATES)[:5]} if quick else _RATES
+    rates = dict.fromkeys(list(_RATES)[:5], 6) if quick else _RATES
     return [(algorithm, rate, measure(arrivals(rate, seconds), algorithm,
                                       repeat=1 if quick or rate > 1600 else 2))
             for algorithm in ALGORITHMS for rate, seconds in rates.items()]
