@@ -18,8 +18,8 @@ from slackwater.evaluate.run import run, usable_events
 from slackwater.reorder import Reorder
 
 KNOWN = [  # recording, policy, not compensated, mean buffer (ms): an independent reading
-    ("d-1", "sba", 11, 1000.0), ("d-1", "bsttda(fill=wait)", 19, 1261.3), ("d-1", "kslack", 2, 4374.2),
-    ("d-3", "bstt", 20, 1348.4),
+    ("d-1", "sba", 11, 1000.0), ("d-1", "bsttda(fill=wait)", 19, 1261.3),
+    ("d-1", "kslack", 2, 4374.2), ("d-3", "bstt", 20, 1348.4),
 ]
 
 

@@ -35,12 +35,12 @@ def test_example_1_the_stacks_of_figure_2():
 
 def test_example_5_a_late_b8():
     before = fed(STREAM, divider=False)
-    built = int(before.count[BUILT])
+    built = int(before.tally[BUILT])
     after = fed([*STREAM, (OTHER, 17), (B, 8)], divider=False)
     assert stacks(after)[1] == [(6, 3), (8, 7), (11, 7)]
     assert stacks(after)[2] == [(10, 8), (15, 11)]  # the RIP of d10 is reset from b6 to b8
     # a3 b8 d10, a7 b8 d10, a3 b8 d15, a7 b8 d15
-    assert int(after.count[BUILT]) - built == 4
+    assert int(after.tally[BUILT]) - built == 4
 
 
 @pytest.mark.parametrize(("upto", "left"), [
@@ -65,17 +65,17 @@ def test_example_6_the_divider():
     for divider, built in ((True, 1), (False, 3)):
         before = fed(upto, window=8, slack=10, divider=divider)
         after = fed([*upto, (D, 15)], window=8, slack=10, divider=divider)
-        assert int(after.count[BUILT] - before.count[BUILT]) == built
+        assert int(after.tally[BUILT] - before.tally[BUILT]) == built
     assert times(after) == [[3, 7], [6, 11], [10, 15]]
     before, after = (fed(e, window=7, slack=10) for e in (upto, [*upto, (D, 15)]))
-    assert after.count[BUILT] == before.count[BUILT]
+    assert after.tally[BUILT] == before.tally[BUILT]
 
 
 def test_the_divider_loses_matches_when_other_types_move_the_clock():
     """f14 moves CLOCK; d12 is in order for the stacks, and a3 b6 d12 lies within 10."""
     events = [(A, 3), (B, 6), (OTHER, 14), (D, 12)]
-    assert int(fed(events, divider=True).count[MATCHES]) == 0
-    assert int(fed(events, divider=False).count[MATCHES]) == 1
+    assert int(fed(events, divider=True).tally[MATCHES]) == 0
+    assert int(fed(events, divider=False).tally[MATCHES]) == 1
 
 
 @given(st.permutations(list(range(12))), st.lists(st.sampled_from([A, B, D]), min_size=12,
@@ -85,7 +85,7 @@ def test_any_order_gives_all_matches(order, kinds, clock, divider):
     ais = fed([(kinds[t], t) for t in order], window=window, clock=clock, divider=divider)
     expected = sum(1 for a, b, c in combinations(range(12), 3)
                    if (kinds[a], kinds[b], kinds[c]) == (A, B, D) and c - a <= window)
-    assert int(ais.count[MATCHES]) == expected
+    assert int(ais.tally[MATCHES]) == expected
 
 
 def test_sase_finds_the_same_in_order():
@@ -94,8 +94,8 @@ def test_sase_finds_the_same_in_order():
     ready, relies = new_ais(3, 301), new_ais(3, 301)
     push(ready, kinds, at, 9, 40, True, True, True)
     push_ordered(relies, kinds, at, 9)
-    assert ready.count[MATCHES] == relies.count[MATCHES] > 0
-    assert ready.count[BUILT] >= relies.count[BUILT]
+    assert ready.tally[MATCHES] == relies.tally[MATCHES] > 0
+    assert ready.tally[BUILT] >= relies.tally[BUILT]
 
 
 @pytest.mark.parametrize("name", ["seq-fig6", "seq-fig7", "seq-fig8", "seq-fig9"])

@@ -19,8 +19,10 @@ from slackwater.synchronise import (
 
 def test_table_1():
     """Printed: indexed list 25 and 39, linked list 37 and 37, binary tree 30 and 17."""
-    found = {m: (c["comparisons"], c["updates"]) for m in (IndexedListSync, LinkedListSync, TreeSync)
-             for c in [counted(m)]}
+    found = {}
+    for method in (IndexedListSync, LinkedListSync, TreeSync):
+        count = counted(method)
+        found[method] = (count["comparisons"], count["updates"])
     assert found[TreeSync] == (29, 17)
     assert found[LinkedListSync] == (37, 39)
     assert found[IndexedListSync] == (28, 39)

@@ -26,6 +26,7 @@ from slackwater.cli import (
     reorder,
     reproduce,
     run,
+    synchronise,
     tune,
 )
 from slackwater.core.errors import SlackwaterError
@@ -40,6 +41,7 @@ app.command("profile")(profile.command)
 app.command("evaluate")(evaluate.command)
 app.command("generate")(generate.command)
 app.command("reorder")(reorder.command)
+app.command("synchronise")(synchronise.command)
 app.command("query")(query.command)
 app.command("correlate")(correlate.command)
 app.command("tune")(tune.command)

@@ -1,6 +1,7 @@
 """Algorithm 7 as the paper prints it, and as its text tells it, beside our `by_lookup`.
 
-All three find the same pairs; they differ in what the table remembers, and so in how often it helps.
+All three find the same pairs; they differ in what the table remembers, and so in how often it
+helps.
 
 - Printed: a target's entry is the base last probed and its result.  It is usable if the new base
   starts no later; but where a usable entry says that the condition failed, the new base is probed

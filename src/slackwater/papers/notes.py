@@ -1,20 +1,19 @@
-"""What the page says besides numbers: the setting, and where a paper is read otherwise than printed.
-"""
+"""What the page says besides numbers: its setting, and where a paper is read in another way."""
 
 from __future__ import annotations
 
 __all__ = ["READINGS", "SETTING"]
 
-SETTING = """Made by `slackwater reproduce --all --report`: for each figure and table its data as \
-CSV, its picture as PNG and PDF, and this page. *Same*: what the text prints, or says of the figure, \
-holds here. *Differs*: it does not, and why. *Cannot*: data that the authors have and we have not. \
-The papers' figures themselves are not in the texts that were at hand, so values stand here only as \
-far as the texts print them.
-
-The recordings D-1 … D-5 and S-7 … S-10 (CC-BY-SA 4.0, W. Weiss et al., JOANNEUM RESEARCH) are not \
-shipped; set `SLACKWATER_RECORDINGS` to their folder. Times are processor times of compiled code on \
-whatever machine made the page: their order and growth can be compared with the papers', not their \
-size."""
+SETTING = (
+    "Made by `slackwater reproduce --all --report`: for each figure and table its data as CSV, its "
+    "picture as PNG and PDF, and this page. *Same*: what the text prints, or says of the figure, "
+    "holds here. *Differs*: it does not, and why. *Cannot*: data that the authors have and we have "
+    "not. The papers' figures themselves are not in the texts that were at hand, so values stand "
+    "here only as far as the texts print them.\n\n"
+    "The recordings D-1 … D-5 and S-7 … S-10 (CC-BY-SA 4.0, W. Weiss et al., JOANNEUM RESEARCH) "
+    "are not shipped; set `SLACKWATER_RECORDINGS` to their folder. Times are processor times of "
+    "compiled code on the machine that made the page: their order and growth can be compared with "
+    "the papers', not their size.")
 
 READINGS: dict[int, tuple[str, ...]] = {
     1: (
@@ -69,11 +68,11 @@ READINGS: dict[int, tuple[str, ...]] = {
         "- WITHIN keeps equality, as the purge rule does.",
         "- Example 6's divider leaves “a7 b11 d15” for W = 8; for the printed W = 7 a7 is outdated "
         "as well (7 + 7 < 15). Its third sequence “a6 b11 d15” is a7 b11 d15.",
-        "- The divider is set by CLOCK, the greatest timestamp of *any* event received. An in-order "
-        "event of the last type may still be earlier than CLOCK, when events of types outside the "
-        "pattern have advanced it: then an instance above the divider can be within the window, "
-        "and the paper's construction loses the match. Ours measures the divider from the "
-        "triggering event itself.",
+        "- The divider is set by CLOCK, the greatest timestamp of *any* event received. An "
+        "in-order event of the last type may be earlier than CLOCK when events of types outside "
+        "the pattern have advanced it: then an instance above the divider can be within the "
+        "window, and the paper's construction loses the match. Ours measures the window from the "
+        "events of the match itself.",
         "- CLOCK is the greatest timestamp received, as in the paper, where rows have no arrival "
         "time; with an arrival column it is the greatest arrival, so that a silent type does not "
         "hold back the purge.",

@@ -100,7 +100,8 @@ def fig6(out: Path, quick: bool) -> Outcome:
                           reverse=True).index(by[n, "bskf"].not_compensated) <= 2 for n in here),
                [(n, by[n, "bskf"].not_compensated) for n in here]),
     ]
-    note = f"On {', '.join(n.upper() for n in here)}; not at hand: {', '.join(gone)}." if gone else ""
+    note = (f"On {', '.join(n.upper() for n in here)}; not at hand: {', '.join(gone)}." if gone
+            else "")
     return Outcome(files, facts, note=note)
 
 

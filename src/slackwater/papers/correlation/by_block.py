@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 from slackwater.correlate.replay import Measured
@@ -78,8 +79,8 @@ def figure7(out: Path, quick: bool) -> Outcome:
     ratio = {(ct, b): m.hit_ratio for _, ct, b, m in rows}
     blocks = sorted({b for _, b in ratio})
     rises = all(ratio[ct, blocks[-1]] >= ratio[ct, blocks[0]] for ct in (0.8, 0.5))
-    steps = [max(zip(blocks, blocks[1:], strict=False),
-                 key=lambda p, ct=ct: ratio[ct, p[1]] - ratio[ct, p[0]]) for ct in (0.8, 0.5)]
+    steps = [max((ratio[ct, b] - ratio[ct, a], (a, b)) for a, b in pairwise(blocks))[1]
+             for ct in (0.8, 0.5)]
     return Outcome(files, [
         _claim("hit ratio with the smallest and the largest block, ct = 0.8",
                "“gradually improved”, “not much changing”", rises,

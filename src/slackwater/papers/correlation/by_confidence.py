@@ -1,5 +1,4 @@
-"""Figure 8 of paper 2: execution times at four confidence thresholds, tuples ordered by latest time.
-"""
+"""Figure 8 of paper 2: execution times at four confidence thresholds, tuples ordered by end."""
 
 from __future__ import annotations
 
@@ -57,8 +56,8 @@ def figure8(out: Path, quick: bool) -> Outcome:
              "ever fewer with a smaller ct", ", ".join(f"{s / 1e3:.0f}" for s in saved), shrinks,
              "" if shrinks else
              "the paper's left probe region is up to d − ρ wide and shrinks with ct; derived "
-             "exactly, both regions are at most π − ρ wide, and what the left one loses with ct the "
-             "right one gains: " + ", ".join(f"{p / 1e3:.0f}" for p in probed)
+             "exactly, both regions are at most π − ρ wide, and what the left one loses with ct "
+             "the right one gains: " + ", ".join(f"{p / 1e3:.0f}" for p in probed)
              + " thousand tuples lie in them"),
     ])
 

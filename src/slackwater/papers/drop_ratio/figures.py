@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from statistics import mean
 from typing import NamedTuple
@@ -124,10 +125,10 @@ def fig5(out: Path, quick: bool) -> Outcome:
     crossing = next((n for n, share in zip(sizes, late, strict=True) if share <= 1.0), None)
     return Outcome(files, [
         _claim("a greater W, a larger buffer", "“the buffer size becomes larger”",
-               all(a < b for a, b in zip(held, held[1:], strict=False)),
+               all(a < b for a, b in pairwise(held)),
                ", ".join(f"{h:,.0f}" for h in held)),
         _claim("a greater W, fewer drops (%)", "“the percentage of tuple drops gets reduced”",
-               all(a > b for a, b in zip(late, late[1:], strict=False)),
+               all(a > b for a, b in pairwise(late)),
                ", ".join(f"{v:.3g}" for v in late)),
         _claim("W at which drops come below 1 %", "between 100 and 1 000",
                crossing in (1_000,), f"between {sizes[sizes.index(crossing) - 1]:,} and "

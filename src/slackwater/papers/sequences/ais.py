@@ -22,11 +22,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from slackwater.core.compiled import njit
 from numpy.typing import NDArray
 
-from slackwater.core.compiled import njit
-
-__all__ = ["BUILT", "CLOCK", "HELD", "MATCHES", "STEPS", "Ais", "new_ais", "push", "push_ordered", "stacks"]
+__all__ = ["BUILT", "CLOCK", "HELD", "MATCHES", "STEPS", "Ais", "new_ais", "push", "push_ordered",
+           "stacks"]
 
 Int64 = NDArray[np.int64]
 AIS_CLOCK, CLOCK, BUILT, MATCHES, HELD, STEPS = range(6)
@@ -41,7 +41,7 @@ class Ais(NamedTuple):
     base: Int64
     size: Int64
     divider: Int64
-    count: Int64
+    tally: Int64
     chain: Int64
 
 
@@ -79,9 +79,9 @@ def _purge(a: Ais, oldest: int, current: int) -> None:
 
 @njit(cache=True)
 def _count(a: Ais, window: int) -> None:
-    a.count[BUILT] += 1
+    a.tally[BUILT] += 1
     if a.chain[-1] - a.chain[0] <= window:
-        a.count[MATCHES] += 1
+        a.tally[MATCHES] += 1
 
 
 @njit(cache=True)
@@ -142,11 +142,11 @@ def push(a: Ais, kinds: Int64, times: Int64, window: int, slack: int, clock: boo
     m = len(a.size)
     for j in range(len(times)):
         t, c = times[j], kinds[j]
-        if t > a.count[CLOCK]:
-            a.count[CLOCK] = t
+        if t > a.tally[CLOCK]:
+            a.tally[CLOCK] = t
             _purge(a, t - window - slack, t - window)
         if c >= 0:
-            if clock and t >= a.count[AIS_CLOCK]:
+            if clock and t >= a.tally[AIS_CLOCK]:
                 at = a.size[c]
                 a.time[c, at], a.rip[c, at] = t, a.size[c - 1] - 1 if c > 0 else -1
                 a.size[c] += 1
@@ -158,10 +158,10 @@ def push(a: Ais, kinds: Int64, times: Int64, window: int, slack: int, clock: boo
                 if construct:
                     a.chain[c] = t
                     _rightwards(a, c + 1, c, a.rip[c, at], window)
-            a.count[AIS_CLOCK] = max(a.count[AIS_CLOCK], t)
+            a.tally[AIS_CLOCK] = max(a.tally[AIS_CLOCK], t)
         for s in range(m):
-            a.count[HELD] += a.size[s] - a.base[s]
-        a.count[STEPS] += 1
+            a.tally[HELD] += a.size[s] - a.base[s]
+        a.tally[STEPS] += 1
 
 
 @njit(cache=True)

@@ -1,5 +1,4 @@
-"""Streams of paper 5's generator: six types, one event a second, a share of them delayed by up to K.
-"""
+"""Streams as paper 5 generates them: six types, one event a second, a share delayed by up to K."""
 
 from __future__ import annotations
 
@@ -46,7 +45,7 @@ def measured(kinds: Int64, times: Int64, slack: int, *, clock: bool = True, divi
         else:
             run(ais, kinds, times, WINDOW)
         best = min(best, time.process_time() - begin)
-    count = ais.count
+    count = ais.tally
     return {"ms": 1e3 * best, "built": int(count[BUILT]), "matches": int(count[MATCHES]),
             "held": count[HELD] / max(int(count[STEPS]), 1)}
 

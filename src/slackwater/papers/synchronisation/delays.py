@@ -74,8 +74,8 @@ def figure6(out: Path, quick: bool) -> Outcome:
         Fact(f"growth of the time ÷ growth of the streams, 64 to {top}, delays 300 and 100 ms",
              "“not linear”", f"{growth:.2f}", not 0.85 < growth < 1.15,
              "" if not 0.85 < growth < 1.15 else
-             "all streams are in step, so the tree is as deep as events wait in it, streams × delay "
-             "÷ interval: linear; how the paper's grew faster cannot be told from its text"),
+             "all streams are in step, so the tree is as deep as events wait in it, streams × "
+             "delay ÷ interval: linear; how the paper's grew faster cannot be told from its text"),
     ], note="The tree's depth, and with it the time, follows the greatest delay.")
 
 
@@ -108,7 +108,7 @@ def latency(out: Path, quick: bool) -> Outcome:
     with pictures.figure(pictures.WIDE, 3.0) as picture:
         axes = picture.subplots(1, 2)
         for axis, column, what in zip(axes, (2, 3), ("mean", "greatest"), strict=True):
-            draw_methods(axis, [(r[0], r[1], float(r[column])) for r in rows])  # type: ignore[arg-type]
+            draw_methods(axis, [(r[0], r[1], float(r[column])) for r in rows])
             axis.set(xlabel="data streams", ylabel=f"{what} system delay (ms)", xscale="log")
         picture.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     mean = {(r[0], r[1]): r[2] for r in rows}

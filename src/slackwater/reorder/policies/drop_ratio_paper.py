@@ -147,10 +147,10 @@ def _threshold(whole: Int64, cells: Int64, tick: int, earliest: bool) -> int:
 
 
 @njit(cache=True)
-def _place(whole: Int64, m: int, reservoir: bool) -> int:
+def _place(whole: Int64, m: int, reservoir: bool) -> np.int64:
     """Where the next sample goes: after the last one, or anywhere in a reservoir that is full."""
     if not reservoir or whole[KEPT] < m:
-        return whole[AT]
+        return np.int64(whole[AT])
     # a hash of the running number in place of a generator: the same input, the same sample
     x = np.uint64(whole[SEEN]) * np.uint64(0x9E3779B97F4A7C15)
     x ^= x >> np.uint64(29)
