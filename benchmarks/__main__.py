@@ -17,7 +17,8 @@ from rich.table import Table
 from benchmarks.result import Result
 
 MODULES = ["kernels.reorder", "kernels.tide", "kernels.synchronise", "kernels.window",
-           "kernels.pattern", "kernels.correlate", "pipelines.reorder", "pipelines.group_by",
+           "kernels.pattern", "kernels.correlate", "kernels.state", "kernels.growth",
+           "pipelines.reorder", "pipelines.group_by",
            "pipelines.correlate", "pipelines.pattern", "pipelines.run_overhead",
            "pipelines.gateway"]
 

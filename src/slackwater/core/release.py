@@ -47,7 +47,7 @@ class Walk(NamedTuple):
     Rows 0…held−1 were held before; row held + j is arrival j.  Keys are numbered 0, 1… within the
     step.  With `promise`, no row is held here: the watermark is the threshold itself.
 
-    Where windows follow, time alone closes them: a row whose last window ends at or before a
+    Where windows follow, time alone closes them: a row whose first window ends at or before a
     threshold is late, even if nothing after it has been released.
     """
 
@@ -188,10 +188,16 @@ def advance_to(w: Walk, k: int, theta: int, j: int, taken: int) -> None:
 
 
 @inline
+def _first_end(t: int, span: int, slide: int) -> int:
+    """The end of the first window that time t lies in."""
+    return ((t - span) // slide + 1) * slide + span
+
+
+@inline
 def is_late(w: Walk, j: int) -> bool:
     """Whether arrival j, if it were taken now, would be late."""
     t, key = w.time[w.held + j], w.keys[w.of[j]]
-    return t < key.mark or (w.slide > 0 and t // w.slide * w.slide + w.span <= key.reached)
+    return t < key.mark or (w.slide > 0 and _first_end(t, w.span, w.slide) <= key.reached)
 
 
 @inline
@@ -203,7 +209,7 @@ def take(w: Walk, j: int) -> int:
     t = time[i]
     if t < key.mark:
         late_by[j] = key.mark - t
-    elif slide > 0 and t // slide * slide + span <= key.reached:
+    elif slide > 0 and _first_end(t, span, slide) <= key.reached:
         late_by[j] = key.reached - t
     elif not promise and t <= key.passed:
         heap[i, 0] = heap[i, 1] = -1
@@ -251,7 +257,7 @@ def _key_by_key(held: int, span: int, slide: int, time: Int64, n: Int64, by_time
             i = held + j
             if time[i] < mark:
                 late_by[j] = mark - time[i]
-            elif slide > 0 and time[i] // slide * slide + span <= reached:
+            elif slide > 0 and _first_end(time[i], span, slide) <= reached:
                 late_by[j] = reached - time[i]
             elif time[i] <= passed:
                 heap[i, 0] = heap[i, 1] = -1

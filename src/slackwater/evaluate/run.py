@@ -82,7 +82,8 @@ def usable_events(dataset: Dataset, *, max_future_skew: Duration = "5 minutes",
     sources = None if roles.source is None else Keys("source", [roles.source], MemoryStore())
     source = None if sources is None else sources.slots(rows)[0]
     return Events(dataset.name, time, arrival, key, source, _sequence(rows, roles),
-                  () if sources is None else tuple(sources.labels(sources.live()).to_pylist()), len(dataset) - len(good))
+                  () if sources is None else tuple(sources.labels(sources.live()).to_pylist()),
+                  len(dataset) - len(good))
 
 
 def run(events: Events, policy: Policy | str, *, engine: Engine | None = None,

@@ -22,8 +22,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from slackwater.core.compiled import njit
 from numpy.typing import NDArray
+
+from slackwater.core.compiled import njit
 
 __all__ = ["BUILT", "CLOCK", "HELD", "MATCHES", "STEPS", "Ais", "new_ais", "push", "push_ordered",
            "stacks"]
