@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test others quick onspark lint bench kill lock clean
+.PHONY: help setup demo test others quick onspark fuzz lint bench kill lock clean
 
 help:  ## this text
 	@echo "Slackwater: event streams that arrive late and out of order, put right on Spark."
@@ -43,6 +43,9 @@ onspark: setup  ## the tests of the shared Spark session, with brokers and sinks
 
 quick: setup  ## the tests that need no Spark
 	$(BIN)/python -m pytest -q --ignore=tests/spark
+
+fuzz: setup  ## property tests with new random examples, FUZZ times as many (default 20)
+	SLACKWATER_FUZZ=$(or $(FUZZ),20) $(BIN)/python -m pytest -q -m hypothesis --ignore=tests/spark
 
 lint: setup  ## ruff and mypy
 	$(BIN)/ruff check .

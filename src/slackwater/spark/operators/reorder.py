@@ -71,8 +71,9 @@ def reorder(
         slower key. All rows then share one state partition. Slackwater's own stages need no
         alignment: they have a watermark per key.
     quiet
-        Real time after which a silent key's rows leave as if time had passed; None: they wait for
-        the key's next row. Time in which the query was down is not silence.
+        By how much a silent key's time follows that of the whole input: its rows leave as if time
+        had passed. Real time counts only while the input has nothing more to give. None: they wait
+        for the key's next row.
     shards
         Number of state partitions for a streaming DataFrame; default spark.sql.shuffle.partitions.
         It is fixed by the checkpoint.
