@@ -87,7 +87,7 @@ class WindowLogic:
         self._groups.touch(key)
         rows = Rows(key, read_only(time), np.zeros(len(time), bool))
         ready = self._windows.take_in(batch, rows, self._columns())
-        none = self._none()
+        none = self._no_outcome
         return Step(ready, self._late(batch, rows) or none, refused or none, self._notes())
 
     def tick(self, now: int) -> Out:
@@ -113,12 +113,11 @@ class WindowLogic:
         groups = self._columns()
         whose = np.flatnonzero((groups.due <= theta) & (groups.due < NOTHING))
         self._groups.touch(whose)
-        ready = batch_of(self._windows.advance(whose, theta, groups, self._schema))
+        ready = batch_of(self._windows.advance(whose, theta, groups, self._no_rows))
         passed = whose[groups.due[whose] <= theta[whose]]
         if len(passed):
             self._forget(passed, theta, groups)
-        none = self._none()
-        return Out(ready, none, none, self._notes())
+        return Out(ready, self._no_outcome, self._no_outcome, self._notes())
 
     @property
     def empty(self) -> bool:
@@ -190,6 +189,8 @@ class WindowLogic:
         self._windows: ByRow | BySlide = (
             ByRow(self._span, grouped, self._lanes, results, self._store) if slide is None
             else BySlide(self._span, slide, self._lanes, self._names, results))  # type: ignore[arg-type]
+        self._no_rows = pa.RecordBatch.from_pylist([], schema)
+        self._no_outcome = outcome(self._no_rows, None, np.zeros(0, np.int64))
         self._schema = schema
 
     def _columns(self) -> Groups:
@@ -209,7 +210,7 @@ class WindowLogic:
         groups.due[whose] = NOTHING
         groups.floor[whose] = np.maximum(groups.floor[whose], theta[whose])
         if self._config.slide is None:  # the last window of a slide has left no pane
-            self._lanes.forget(self._schema, len(groups.last), whose)
+            self._lanes.forget(len(groups.last), whose)
 
     def _late(self, batch: pa.RecordBatch, rows: Rows) -> pa.RecordBatch | None:
         where = np.flatnonzero(rows.late)
@@ -217,9 +218,6 @@ class WindowLogic:
             return None
         return outcome(batch.take(pa.array(where)), [_LATE] * len(where),
                        self._groups["last"][rows.group[where]])
-
-    def _none(self) -> pa.RecordBatch:
-        return outcome(pa.RecordBatch.from_pylist([], self._schema), None, np.zeros(0, np.int64))
 
     def _notes(self) -> dict[str, Any]:
         if self._schema is None:
