@@ -73,13 +73,12 @@ class ByRow:
         return ready
 
     def advance(self, whose: Int64, theta: Int64, groups: Groups,
-                schema: pa.Schema) -> list[pa.RecordBatch]:
-        """Close these groups as far as `theta` says."""
+                no_rows: pa.RecordBatch) -> list[pa.RecordBatch]:
+        """Close these groups as far as `theta` says; `no_rows` has the input's columns."""
         probes = by_tuple_until(whose, theta, self._span, groups)
-        answers = self._lanes.ask(schema, len(groups.last), probes)
-        return self._results(probes.group, np.arange(len(probes.group)),
-                             pa.RecordBatch.from_pylist([], schema), np.zeros(0, np.int64), 0,
-                             answers)
+        answers = self._lanes.ask(len(groups.last), probes)
+        return self._results(probes.group, np.arange(len(probes.group)), no_rows,
+                             np.zeros(0, np.int64), 0, answers)
 
     def save(self) -> dict[str, Any]:
         """Write what changed; the result is what `load` needs."""
@@ -103,7 +102,7 @@ class ByRow:
         """
         pieces, probe = [], []
         if len(whose):
-            which, waiting = self._open.take(whose, batch.schema)
+            which, waiting = self._open.take(whose)
             pieces.append(waiting)
             probe.append(by[which])
         if closed >= 0:

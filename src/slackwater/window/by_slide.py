@@ -47,10 +47,10 @@ class BySlide:
         return self._results(probes, self._lanes.run(batch, rows, len(groups.last), probes))
 
     def advance(self, whose: Int64, theta: Int64, groups: Groups,
-                schema: pa.Schema) -> list[pa.RecordBatch]:
+                no_rows: pa.RecordBatch) -> list[pa.RecordBatch]:
         """Close the windows of these groups as far as `theta` says."""
         probes = by_slide_until(whose, theta, self._span, self._slide, groups)
-        return self._results(probes, self._lanes.ask(schema, len(groups.last), probes))
+        return self._results(probes, self._lanes.ask(len(groups.last), probes))
 
     def save(self) -> None:
         """Nothing to write: no row waits."""

@@ -39,6 +39,7 @@ class Lanes:
     def __init__(self, aggregates: Sequence[Aggregate], schema: pa.Schema, span: int,
                  slide: int | None, grouped: bool) -> None:
         self._aggregates = len(aggregates)
+        self._no_rows = pa.RecordBatch.from_pylist([], schema)
         by_column: dict[str | None, list[int]] = {}
         for i, aggregate in enumerate(aggregates):
             by_column.setdefault(aggregate.column, []).append(i)
@@ -65,16 +66,15 @@ class Lanes:
                 found[i] = answer
         return found
 
-    def ask(self, schema: pa.Schema, groups: int, probes: Probes) -> list[pa.Array]:
+    def ask(self, groups: int, probes: Probes) -> list[pa.Array]:
         """Answer probes without a row."""
         none: Int64 = np.zeros(0, np.int64)
-        return self.run(pa.RecordBatch.from_pylist([], schema), Rows(none, none, np.zeros(0, bool)),
-                        groups, probes)
+        return self.run(self._no_rows, Rows(none, none, np.zeros(0, bool)), groups, probes)
 
-    def forget(self, schema: pa.Schema, groups: int, whose: Int64) -> None:
+    def forget(self, groups: int, whose: Int64) -> None:
         """Drop all values of these groups."""
         everything = np.full(len(whose), NOTHING)
-        self.ask(schema, groups, Probes(np.zeros_like(whose), whose, everything, everything))
+        self.ask(groups, Probes(np.zeros_like(whose), whose, everything, everything))
 
     @property
     def size(self) -> int:

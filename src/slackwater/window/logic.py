@@ -48,7 +48,6 @@ class WindowLogic(StageLogic):
             "last": np.int64(NEVER), "floor": np.int64(NEVER), "next_end": np.int64(NEVER),
             "due": np.int64(NOTHING), "open": np.bool_(False), "kept": np.bool_(False)}, store)
         self._passed = NEVER  # the time that every group has been brought to
-        self._state: Mapping[str, Any] | None = None
 
     # -- steps ----------------------------------------------------------------------------------
 
@@ -90,7 +89,7 @@ class WindowLogic(StageLogic):
         groups = self._columns()
         whose = np.flatnonzero((groups.due <= theta) & (groups.due != NOTHING))
         self._groups.touch(whose)
-        ready = self._windows.advance(whose, theta, groups, self.schema)
+        ready = self._windows.advance(whose, theta, groups, self._no_rows)
         passed = whose[(groups.due[whose] <= theta[whose]) & (groups.due[whose] != NOTHING)]
         if len(passed):
             self._forget(passed, theta, groups)
@@ -114,6 +113,7 @@ class WindowLogic(StageLogic):
         config, slide = self._config, self._config.slide
         results = config.result_schema(schema)
         grouped = bool(config.group)
+        self._no_rows = empty_rows(schema)
         self._lanes = Lanes(config.aggregates, schema, self._span, slide, grouped)  # type: ignore[arg-type]
         self._windows: ByRow | BySlide = (
             ByRow(self._span, grouped, self._lanes, results, self.store) if slide is None
@@ -174,7 +174,7 @@ class WindowLogic(StageLogic):
         groups.due[whose] = NOTHING
         groups.floor[whose] = np.maximum(groups.floor[whose], theta[whose])
         if self._config.slide is None:  # the last window of a slide has left no pane
-            self._lanes.forget(self.schema, len(groups.last), whose)
+            self._lanes.forget(len(groups.last), whose)
         if self._config.group:
             self._groups.reset(whose)
             self._keys.forget(whose)

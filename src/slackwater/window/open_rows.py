@@ -15,11 +15,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from slackwater.core.compiled import njit
 from slackwater.core.kernel import Store
 from slackwater.core.state import Table
 from slackwater.core.state.ipc import batch_of, ipc_batch, ipc_bytes
 from slackwater.window.aggregates.arena import Arena, Free, claim, release
+from slackwater.window.compiled import uncounted
 
 __all__ = ["OpenRows"]
 
@@ -43,6 +43,14 @@ class _Places(NamedTuple):
     run: Int64
     row: Int64
     before: Int64
+
+
+class _Found(NamedTuple):
+    """Rows of groups: which of the groups it is, and where the row lies."""
+
+    which: Int64
+    run: Int64
+    row: Int64
 
 
 class OpenRows:
@@ -76,22 +84,23 @@ class OpenRows:
         while self._places.rows - self._places.count < len(group):
             self._places.grow()
         self._serial += 1
-        place = _chain(group, self._serial, self._groups["newest"], self._columns(),
-                       self._places.free)
+        place = np.empty(len(group), np.int64)
+        _chain(group, self._serial, self._groups["newest"], self._columns(), self._places.free,
+               place)
         self._runs[self._serial] = _Run(len(group), len(group), place, rows)
         self._merge()
 
-    def take(self, groups: Int64, schema: pa.Schema) -> tuple[Int64, pa.RecordBatch]:
+    def take(self, groups: Int64) -> tuple[Int64, pa.RecordBatch]:
         """The waiting rows of these groups, which wait no more, in the order of their arrival.
 
-        For each row also where its group stands in `groups`.  The rows come group by group.
+        For each row also where its group stands in `groups`.  The rows come group by group.  Each
+        group must have one.
         """
         self._groups.touch(groups)
-        which, run, row = _unchain(groups, self._groups["newest"], self._columns(),
-                                   self._places.free, self._places.count)
+        found = _Found(*(np.empty(self._places.count, np.int64) for _ in _Found._fields))
+        count = _unchain(groups, self._groups["newest"], self._columns(), self._places.free, found)
+        which, run, row = (a[:count] for a in found)
         serials = np.unique(run).tolist()
-        if not serials:
-            return which, pa.RecordBatch.from_pylist([], schema)
         parts, order = [], []
         for serial in serials:
             mine = np.flatnonzero(run == serial)
@@ -176,36 +185,39 @@ class OpenRows:
         self._runs[self._serial] = _Run(len(place), len(place), place, batch_of(parts))
 
 
-@njit(cache=True)
-def _chain(group: Int64, run: int, newest: Int64, places: _Places, free: Free) -> Int64:
-    place = np.empty(len(group), np.int64)
+@uncounted
+def _chain(group: Int64, run: int, newest: Int64, places: _Places, free: Free,
+           place: Int64) -> None:
+    """Give each row a place, and chain it to its group's."""
     for r in range(len(group)):
         slot = claim(free)
         places.run[slot], places.row[slot] = run, r
         places.before[slot] = newest[group[r]]
         newest[group[r]] = place[r] = slot
-    return place
 
 
-@njit(cache=True)
-def _unchain(groups: Int64, newest: Int64, places: _Places, free: Free,
-             most: int) -> tuple[Int64, Int64, Int64]:
-    which, run, row = (np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64))
+@uncounted
+def _unchain(groups: Int64, newest: Int64, places: _Places, free: Free, found: _Found) -> int:
+    """Give the places of these groups back; returns how many, and where their rows lie."""
     count = 0
     for i in range(len(groups)):
         first, slot = count, newest[groups[i]]
         while slot >= 0:
-            which[count], run[count], row[count] = i, places.run[slot], places.row[slot]
+            found.which[count], found.run[count] = i, places.run[slot]
+            found.row[count] = places.row[slot]
             count += 1
             release(free, slot)
             slot = places.before[slot]
-        run[first:count] = run[first:count][::-1].copy()
-        row[first:count] = row[first:count][::-1].copy()
         newest[groups[i]] = -1
-    return which[:count].copy(), run[:count].copy(), row[:count].copy()
+        last = count - 1
+        while first < last:  # from the newest first to the oldest first
+            found.run[first], found.run[last] = found.run[last], found.run[first]
+            found.row[first], found.row[last] = found.row[last], found.row[first]
+            first, last = first + 1, last - 1
+    return count
 
 
-@njit(cache=True)
+@uncounted
 def _mark(newest: Int64, places: _Places, free: Free) -> None:
     for slot in newest:
         while slot >= 0:
