@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from slackwater.core.events import Roles
 from slackwater.core.kernel import Store
 from slackwater.core.outcome import outcome
-from slackwater.core.stage import Arrivals, StageLogic, Step
+from slackwater.core.stage import Arrivals, StageLogic, Step, empty_rows
 from slackwater.core.state.keys import Keys
 from slackwater.core.state.pages import Pages
 from slackwater.window.aggregates.values import read_only
