@@ -86,16 +86,16 @@ def test_a_row_whose_window_has_no_timestamps_is_quarantined(way):
                for r in ready)
 
 
-@pytest.mark.parametrize("span", [2**62, 2**63 - 1, 2**70])
-def test_a_range_longer_than_all_of_time_holds_every_row(span):
-    logic = Window([Aggregate("count")], span, roles=ROLES).start()
+def test_a_range_as_long_as_all_of_time_holds_every_row():
+    logic = Window([Aggregate("count")], "3652500 days", roles=ROLES).start()
     outs = [logic.push(rows_of([FIRST, 0, LAST])), logic.tick(2**63 - 1), logic.finish()]
     assert [c for out in outs for c in out.ready["count"].to_pylist()] == [1, 2, 3]
 
 
-def test_a_sliding_range_longer_than_all_of_time_is_refused():
-    with pytest.raises(ConfigError, match="longer than the years 1 to 9999"):
-        Window([Aggregate("count")], 2**62, 2**62, roles=ROLES)
+@pytest.mark.parametrize("slide", [None, 2**62])
+def test_a_longer_range_is_refused(slide):
+    with pytest.raises(ConfigError, match="is too long"):
+        Window([Aggregate("count")], 2**62, slide, roles=ROLES)
 
 
 @SLIDES
@@ -110,9 +110,9 @@ def test_time_may_pass_as_far_as_int64_goes(slide):
 
 
 @pytest.mark.parametrize(("slide", "group", "name", "clash"), [
-    (None, (), "__clock", False), (None, (), "_agg0", True), (None, (), "_arg0", False),
+    (None, (), "__clock", True), (None, (), "_agg0", True), (None, (), "_arg0", False),
     (None, (), "window_start", False), (None, ("window_end",), "window_end", False),
-    (5, (), "__clock", False), (5, (), "_agg0", False), (5, ("_arg0",), "_arg0", False),
+    (5, (), "__clock", True), (5, (), "_agg0", False), (5, ("_arg0",), "_arg0", False),
     (5, (), "window_start", False), (5, ("window_start",), "window_start", True),
     (5, ("window_end",), "window_end", True), (5, ("_agg0",), "_agg0", True),
 ])

@@ -32,7 +32,7 @@ rows_in_order = st.lists(st.tuples(st.integers(-90, 90), st.sampled_from("ab"), 
                          max_size=40).map(lambda rows: [
                              {"time": t, "room": room, "x": x, "n": n, "id": i}
                              for i, (t, room, x, n) in enumerate(sorted(rows, key=lambda r: r[0]))])
-actions = st.lists(st.sampled_from(["push", "restore", "store", "tick", "idle"]), max_size=60)
+actions = st.lists(st.sampled_from(["push", "restore", "store", "tick"]), max_size=60)
 
 
 def run(kernel, rows, steps):
@@ -59,13 +59,10 @@ def run(kernel, rows, steps):
             logic = kernel.restore(index, store := MemoryStore(store))
         elif step == "tick" and 0 < done < len(rows):
             see(logic.tick(rows[done]["time"]))
-        elif step == "idle" and done:
-            see(logic.idle(0))
     if done < len(rows) or not rows:
         see(logic.push(pa.RecordBatch.from_pylist(rows[done:], SCHEMA)))
     see(logic.finish())
     assert logic.finish().notes["retained"] == logic.finish().notes["held"] == 0
-    assert len(logic.idle_groups()) == logic.finish().notes["groups"]
     return found, len(logic.snapshot()) + sum(map(len, store.values()))
 
 
@@ -144,11 +141,9 @@ def test_a_burst_leaves_nothing(slide, asked, group):
     logic.snapshot()
     logic.tick(10_000)
     assert logic.tick(10_000).notes["retained"] == 0
-    assert len(logic.idle_groups()) == (50 if group else 1)
     assert len(logic.snapshot()) + sum(map(len, store.values())) <= small
     out = push(logic, 20_000, 50)
     assert out.late.num_rows == 0
-    assert len(logic.idle_groups()) == 0
     assert len(logic.snapshot()) + sum(map(len, store.values())) <= small + 200
 
 

@@ -137,11 +137,11 @@ class KeyedLogic(StageLogic):
 
     def pass_time(self, now: int) -> Step:
         """Let time pass; rows in doubt that it has reached are confirmed."""
+        self._sweep(0, at_once=True)  # before: what this step has to say may name any key
         steps = self._take_confirmed(now)
         if now != NEVER:
             self.now = max(self.now, now)
         steps.append(self.pass_time_keyed(now))
-        self._sweep(0, at_once=True)
         return merged(steps)
 
     def end(self) -> Step:
