@@ -53,7 +53,7 @@ class Traced(Policy):
             return buffers
 
         estimator.advance = listening  # type: ignore[method-assign]
-        estimator.exact = False  # type: ignore[misc]  (the short way would not come by here)
+        estimator.exact = False  # type: ignore[misc]  # the short way would not come by here
         return estimator
 
     def buffer_times(self) -> Float64:

@@ -151,7 +151,7 @@ def _threshold(g: Records, sources: Records, now: int, least: int, who: int, by_
         if sources[who].gap_time != NEVER:
             why = SEQUENCE_GAP
     if longest >= 0 and why != MEETING and theta < now - g.least - longest:
-        theta = np.int64(now - g.least - longest)
+        theta = int(now - g.least - longest)
         why, binder = CUT, NOBODY
     if theta >= g.top:
         binder = NOBODY  # nothing waits
