@@ -139,7 +139,8 @@ def test_an_empty_dataset_has_figures_that_say_so() -> None:
 def test_profile_without_arrivals_recommends_nothing() -> None:
     dataset = Dataset("t", pa.table({"time": [5, 9, 7]}), Roles("time", unit="ms"))
     figures = profile(dataset).to_dict()
-    assert figures["out_of_order"] == {"by_time": 1, "by_time_pct": 33.3333, "by_sequence": None}
+    assert figures["out_of_order"] == {"by_time": 1, "by_time_pct": 33.3333, "by_sequence": None,
+                                       "within_sources": None}
     assert figures["recommended"] is None
     assert figures["delay_ms"]["mean"] is None
 

@@ -72,8 +72,8 @@ class Profile:
                 "receiver's clock is behind the producers', so a buffer time of zero already waits "
                 "for the difference. Tide takes it into account.")
         elif self.negative_pct:
-            said.append(f"{self.negative_pct:.3g} % of the delays are negative: some clock is ahead "
-                        "of the receiver's.")
+            said.append(f"{self.negative_pct:.3g} % of the delays are negative: some clock is "
+                        "ahead of the receiver's.")
         p50, longest = self.gap_ms.get("p50"), self.gap_ms.get("max")
         if p50 is not None and longest is not None:
             said.append(f"An event comes every {_ms(p50)} (median), the longest silence is "

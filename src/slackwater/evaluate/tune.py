@@ -1,4 +1,4 @@
-"""Which policy, with which parameters: chosen on the first part of a sample, reported on the second.
+"""Which policy, with which parameters: chosen on one part of a sample, reported on the other.
 
 What happened to fit the first part need not fit the second: a constant that just kept the loss is
 luck, a policy that controls the loss is not.  So a policy without a target of its own must keep
