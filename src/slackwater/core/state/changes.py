@@ -99,7 +99,7 @@ class Changes:
         """Read the log, the newest first; `adopt` takes the records of slots not overridden yet."""
         self._first, self._next, self._open_bytes = meta["first"], meta["next"], meta["open"]
         self.nbytes = meta["bytes"]
-        self.grow(room)
+        self.overridden = np.zeros(room, bool)
         for serial in range(self._next + (self._open_bytes > 0) - 1, self._first - 1, -1):
             arrays = Record.decode(self._store.get(self._blob(serial)), kind=self.name,
                                    version=1).arrays
