@@ -7,9 +7,8 @@ time has come.  Here a threshold that follows the clock releases a row at the mo
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
-
-from slackwater.core.compiled import njit
 
 __all__ = ["best_constant", "live_release", "needed_buffers"]
 
@@ -28,13 +27,8 @@ def live_release(time: Int64, arrival: Int64, key: Int64, late: NDArray[np.bool_
     Examples
     --------
     >>> at = np.array([0, 100, 1000])
-<<<<<<< HEAD
-    >>> late = np.zeros(3, bool)
-    >>> live_release(at, at, np.zeros(3, int), late, at - 40, np.full(3, 40.0)).tolist()
-=======
     >>> none, buffer = np.zeros(3, int), np.full(3, 40.0)
     >>> live_release(at, at, none, none > 0, at - 40, buffer).tolist()
->>>>>>> tide
     [40, 140, 1040]
     """
     released = arrival.copy()

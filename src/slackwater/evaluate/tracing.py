@@ -52,13 +52,8 @@ class Traced(Policy):
             self._thresholds.append(getattr(estimator, "last_thresholds", None))
             return buffers
 
-        # not exact: else the kernel takes a short way, which does not come by here
         estimator.advance = listening  # type: ignore[method-assign]
-<<<<<<< HEAD
-        estimator.exact = False  # type: ignore[misc]
-=======
         estimator.exact = False  # type: ignore[misc]  # the short way would not come by here
->>>>>>> tide
         return estimator
 
     def buffer_times(self) -> Float64:
