@@ -27,7 +27,7 @@ def rows(first: int, count: int, every: int = 100, **names: str) -> pa.RecordBat
     columns = {"time": pa.array(stamps).cast(pa.timestamp("us", "UTC")),
                "arrival": pa.array(stamps + 100_000).cast(pa.timestamp("us", "UTC"))}
     text = pa.array(number).cast(pa.string())
-    return pa.record_batch({**columns, **{name: text for name in names}})
+    return pa.record_batch({**columns, **dict.fromkeys(names, text)})
 
 
 def one_shot(kernel: Reorder, total: int, **names: str) -> list[Result]:

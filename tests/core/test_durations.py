@@ -118,7 +118,7 @@ def test_no_law_of_delays_takes_one_either():
 
 
 def test_in_python_a_whole_number_is_microseconds():
-    assert as_policy("tide(timeout=5s)") == Tide(timeout=5_000_000)
+    assert as_policy("tide(max_timeout=5s)") == Tide(max_timeout=5_000_000)
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf"), True, "2"])

@@ -81,7 +81,7 @@ def test_what_the_state_can_live_with_is_told(old, new, where):
     ("topic: t", "topic: u", "sources.raw.topic", "offsets are of other rows"),
     ("v: double", "v: float", "sources.raw.columns", "offsets are of other rows"),
     ("bsttda(n=100)", "tide", "steps.clean.policy", "the policy has changed"),
-    ("bsttda(n=100)", "bsttda(n=50)", "steps.clean.policy", "numbers a key"),
+    ("bsttda(n=100)", "bsttda(n=50)", "steps.clean.policy", "numbers per key"),
     ("source: device", "by: [device]", "steps.clean.by", "depends on it"),
     ("source: device", "source: device, quiet: null", "steps.clean.quiet", "clock would come"),
     ("RANGE 3 s", "RANGE 4 s", "steps.peaks.text", "of another step"),

@@ -66,7 +66,7 @@ def test_quality_says_what_was_paid():
     logic = query.restore(logic.snapshot())
     told = quality(logic.finish().notes)
     assert told == {"rows": 2, "filtered": 1, "late": 0, "quarantined": 0, "late_share": 0.0,
-                    "bound": None, "delay_ms": None}
+                    "bound": None, "delay_ms": 2000.0}
     dratio = SelectQuery("SELECT SUM(x) AS s FROM r [RANGE 3 s, DRATIO 1%]", rows.schema, ROLES)
     told = quality(dratio.start().push(rows).notes)
     assert told["bound"] == 0.01

@@ -89,7 +89,7 @@ def building_surveillance(folder: Path, numbers: dict, truth: dict) -> None:
     assert found == sorted((p["door"], p["badge"], p["people"]) for p in truth["pairs"])
     assert len(rows_of(folder / "out" / "tailgating")) == 2
     # a camera is waited for once it has been heard of: its first rows may find others gone
-    assert numbers["wall"]["late"] < 5
+    assert numbers["wall"]["late"] < 10
 
 
 CHECKS = {f.__name__: f for f in (air_leak, connected_cars, bookstore_rfid, building_surveillance)}

@@ -115,6 +115,9 @@ class Doubt:
                 taken += near
                 self._settle(doubted, s, [d for d in mine if d not in near])
                 clock[s] = max([int(clock[s]), *(int(arrival[d]) for d in near)])
+                if clock[s] != NEVER and a - int(clock[s]) > self.jump:
+                    doubted.setdefault(s, []).append(j)  # it may be beyond what it confirms
+                    continue
             taken.append(j)
             clock[s] = max(int(clock[s]), a)
         return Verdict(taken, refused, sorted(d for rows in doubted.values() for d in rows))

@@ -4,7 +4,8 @@ One row stamped 1970, or one source whose clock is a day behind, says nothing of
 take; a policy that looks at the greatest delay would hold everything for years.  So a delay far
 beyond all that is believed so far (`FACTOR` times, or that many times the policy's initial buffer)
 is only a *claim*.  It teaches once a second row, of another source where sources are known, has
-come with a delay of that size.
+come with a delay of that size.  Delays count from the least one that is believed, so that a clock
+that is wrong for all of them changes nothing.
 """
 
 from __future__ import annotations
@@ -24,13 +25,21 @@ __all__ = ["FACTOR", "Belief"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
+_NOBODY = np.zeros(0, np.int64)
 
 FACTOR = 8.0
 """A delay that is longer than all believed ones by this factor needs a witness."""
 
 _RECENT = 1000  # rows for which a claim waits for a witness
-_RECORD = np.dtype([("believed", np.float64), ("claim", np.float64), ("by", np.int64),
-                    ("rows", np.int64)])
+_RECORD = np.dtype([
+    ("known", np.int64),       # whether any delay is believed
+    ("least", np.float64),     # the least of them
+    ("believed", np.float64),  # the greatest distance from it
+    ("claims", np.int64),      # whether a delay waits for a witness …
+    ("claim", np.float64),     # … which
+    ("by", np.int64),          # … whose
+    ("rows", np.int64),        # … and for how many rows
+])
 
 
 class Belief:
@@ -59,11 +68,10 @@ class Belief:
         self._groups.touch(group)
         mask = np.ones(len(delay), bool)
         of, far = self._groups["of"], FACTOR * self._floor
-        if not (np.abs(delay) > far).any():
-            _all_near(delay, group, of)
-            return mask
-        _judge(delay, group, _who(source, np.flatnonzero(np.abs(delay) > far), len(delay)), of, far,
-               mask)
+        least = np.where(of["known"][group] == 1, of["least"][group], delay[:1] if len(delay) else 0)
+        away = np.abs(delay - least) > far / 2
+        who = _who(source, np.flatnonzero(away), len(delay)) if away.any() else _NOBODY
+        _judge(delay, group, who, of, far, mask)
         return mask
 
     def save(self) -> dict[str, Any]:
@@ -85,27 +93,23 @@ def _who(source: pa.Array | None, rows: Int64, count: int) -> Int64:
 
 
 @njit(cache=True)
-def _all_near(delay: Float64, group: Int64, of: NDArray) -> None:
-    for j in range(len(delay)):
-        g = of[group[j]]
-        g.believed = max(g.believed, abs(delay[j]))
-        g.rows += 1
-
-
-@njit(cache=True)
-def _judge(delay: Float64, group: Int64, who: Int64, of: NDArray, far: float,
+def _judge(delay: Float64, group: Int64, who: Int64, of: Any, far: float,
            mask: NDArray[np.bool_]) -> None:
     for j in range(len(delay)):
-        g, size = of[group[j]], abs(delay[j])
+        g, d = of[group[j]], delay[j]
+        if g.known == 0:  # there is nothing to compare the first one with
+            g.known, g.least = 1, d
+        size = abs(d - g.least)
         g.rows += 1
-        if size <= max(far, FACTOR * g.believed):
-            g.believed = max(g.believed, size)
-            continue
-        recent = g.claim > 0 and g.rows <= _RECENT
-        other = who[j] < 0 or who[j] != g.by
-        if recent and other and g.claim <= 2 * size and size <= 2 * g.claim:
-            g.believed, g.claim = size, 0.0
-            continue
-        mask[j] = False
-        if not recent or size < g.claim:  # of two claims, the one that is nearer to what is known
-            g.claim, g.by, g.rows = size, who[j], 0
+        believed = size <= max(far, FACTOR * g.believed)
+        if not believed:
+            by = who[j] if len(who) else -1
+            recent = g.claims == 1 and g.rows <= _RECENT
+            if recent and (by < 0 or by != g.by) and abs(d - g.claim) <= max(far, size / 2):
+                believed, g.claims = True, 0
+            elif not recent or size < abs(g.claim - g.least):
+                # of two claims, the one that is nearer to what is known
+                g.claims, g.claim, g.by, g.rows = 1, d, by, 0
+        mask[j] = believed
+        if believed:
+            g.believed, g.least = max(g.believed, size), min(g.least, d)
