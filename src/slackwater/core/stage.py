@@ -293,7 +293,8 @@ def same_identity(was: Mapping[str, Any], now: Mapping[str, Any], name: str) -> 
     """Raise if something has changed that state depends on."""
     for what in [*was, *(w for w in now if w not in was)]:
         if was.get(what) != now.get(what):
-            raise SnapshotError(f"the {what} has changed since the snapshot", step=f"restore {name}",
+            raise SnapshotError(f"the {what} has changed since the snapshot",
+                                step=f"restore {name}",
                                 expected=was.get(what), got=now.get(what),
                                 hint="keep it, or start afresh with a new checkpoint")
 

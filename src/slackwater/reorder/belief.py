@@ -68,7 +68,8 @@ class Belief:
         self._groups.touch(group)
         mask = np.ones(len(delay), bool)
         of, far = self._groups["of"], FACTOR * self._floor
-        least = np.where(of["known"][group] == 1, of["least"][group], delay[:1] if len(delay) else 0)
+        first = delay[0] if len(delay) else 0.0
+        least = np.where(of["known"][group] == 1, of["least"][group], first)
         away = np.abs(delay - least) > far / 2
         who = _who(source, np.flatnonzero(away), len(delay)) if away.any() else _NOBODY
         _judge(delay, group, who, of, far, mask)
