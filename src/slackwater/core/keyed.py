@@ -194,7 +194,7 @@ class KeyedLogic(StageLogic):
             if self.now != NEVER and last - self.now <= self._doubt.jump:
                 return False
             return bool(has_jump(new.arrival, np.zeros(len(new), np.int64), np.array([self.now]),
-                                 self._doubt.jump, True))
+                                 self._doubt.jump, False))
         key, slots = _local(slot, self._numbers)
         self.clocks.need(slots)
         return bool(has_jump(new.arrival, key, self.clocks["clock"][slots], self._doubt.jump,
@@ -212,7 +212,7 @@ class KeyedLogic(StageLogic):
             scope = self._slots(rows)
             self.clocks.need(scope)
             clock = self.clocks["clock"]
-        first = self.roles.arrival is not None or not self.roles.key
+        first = self.roles.arrival is None and not self.roles.key
         source = None
         if self.roles.source is not None:
             source = Keys("source", (self.roles.source,), self.store).slots(rows)[0]
