@@ -8,7 +8,6 @@ import pytest
 
 from slackwater import Reorder, Roles
 from slackwater.synchronise import FrontierSync
-from slackwater.window import Aggregate, Window, Windowed
 
 SECOND = 1_000_000
 START = 1_700_000_000 * SECOND
@@ -37,8 +36,6 @@ KERNELS = {
     "MeanPlusRange": Reorder("MeanPlusRange(n=50, offset=10ms)", ROLES),
     "KSlack": Reorder("KSlack(initial=50ms)", ROLES),
     "FrontierSync": FrontierSync(ROLES, max_delay="1s"),
-    "Windowed": Windowed(Reorder("Static(buffer=300ms)", ROLES),
-                         Window([Aggregate("sum", "value")], "2s", "1s", ("key",), ROLES)),
 }
 
 

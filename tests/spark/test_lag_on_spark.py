@@ -38,7 +38,7 @@ def late_rows(spark, folder, tmp_path, name, *, slow=0.0, writer=None, available
     schema = "row bigint, time timestamp, arrival timestamp, key string"
     source = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder))
     df = reorder(source, "MeanPlusRange(n=40, offset=5ms)", arrival="arrival", by="key",
-                 quiet="1s")
+                 quiet="3s")
     found, ready = [], []
 
     def take(batch, _):

@@ -169,12 +169,14 @@ class KeyedLogic(StageLogic):
                        "times": [part.tolist() for part in self._doubted_times],
                        "contradicted": list(self._doubt.contradicted.items())}
         return {"now": self.now, "began": self.began, "keys": self.keys.save(),
-                "clocks": self.clocks.save(), "doubted": doubted, "swept": self._since_sweep}
+                "clocks": self.clocks.save(), "doubted": doubted,
+                "fresh": self._fresh.tolist(), "swept": self._since_sweep}
 
     def load(self, meta: Mapping[str, Any]) -> None:
         """Read what `save` wrote."""
         self.now, self.began = meta["now"], meta["began"]
         self._since_sweep = meta["swept"]
+        self._fresh = np.array(meta["fresh"], np.int64)
         self.keys.load(meta["keys"])
         self.clocks.load(meta["clocks"])
         if meta["doubted"] is not None:

@@ -33,7 +33,6 @@ KEY = np.dtype([(name, np.int64) for name in (
     "place",   # of the next row in time order
     "end",     # one after its last row
     "passed",  # the greatest threshold of this walk
-    "reached", # the greatest threshold ever
     "mark",    # the greatest time released: the watermark
     "mark_n",  # the arrival number of the last row released
     "root",    # the heap of rows that came in below the pointer
@@ -46,15 +45,10 @@ class Walk(NamedTuple):
 
     Rows 0…held−1 were held before; row held + j is arrival j.  Keys are numbered 0, 1… within the
     step.  With `promise`, no row is held here: the watermark is the threshold itself.
-
-    Where windows follow, time alone closes them: a row whose first window ends at or before a
-    threshold is late, even if nothing after it has been released.
     """
 
     held: int
     promise: bool
-    span: int         # of the windows that the rows go into, and …
-    slide: int        # … from one to the next; 0: none
     time: Int64
     n: Int64          # arrival numbers: they settle ties
     of: Int64         # the key of each arrival
@@ -94,19 +88,14 @@ def order_by_key(key: Int64, time: Int64, n: Int64, keys: int) -> tuple[Int64, I
     return out, starts
 
 
-def walk_over(key: Int64, time: Int64, n: Int64, held: int, mark: Int64, mark_n: Int64,
-              reached: Int64 | None = None, windows: tuple[int, int] = (0, 0)) -> Walk:
-    """A walk over rows of keys 0…len(mark)−1 whose watermarks are (mark, mark_n).
-
-    `windows` are the length and slide of windows that follow, `reached` the thresholds so far.
-    """
+def walk_over(key: Int64, time: Int64, n: Int64, held: int, mark: Int64, mark_n: Int64) -> Walk:
+    """A walk over rows of keys 0…len(mark)−1 whose watermarks are (mark, mark_n)."""
     rows = len(time)
     by_time, starts = order_by_key(key, time, n, len(mark))
     keys = np.empty(len(mark), KEY)
     keys["place"], keys["end"] = starts[:-1], starts[1:]
     keys["passed"], keys["mark"], keys["mark_n"], keys["root"] = NEVER, mark, mark_n, -1
-    keys["reached"] = NEVER if reached is None else reached
-    return Walk(held, False, *windows, time, n, key[held:], by_time, keys,
+    return Walk(held, False, time, n, key[held:], by_time, keys,
                 np.empty((rows, 2), np.int64), np.zeros(rows - held, np.int64),
                 np.empty((rows, 2), np.int64), np.zeros(1, np.int64))
 
@@ -118,7 +107,7 @@ def promise_walk(key: Int64, time: Int64, mark: Int64) -> Walk:
     """
     none, keys = np.zeros(0, np.int64), np.zeros(len(mark), KEY)
     keys["mark"] = mark
-    return Walk(0, True, 0, 0, time, none, key, none, keys, np.zeros((0, 2), np.int64),
+    return Walk(0, True, time, none, key, none, keys, np.zeros((0, 2), np.int64),
                 np.zeros(len(time), np.int64), np.empty((len(time), 2), np.int64),
                 np.zeros(1, np.int64))
 
@@ -157,7 +146,7 @@ def _melded(time: Int64, n: Int64, heap: Int64, a: int, b: int) -> int:
 @inline
 def advance_to(w: Walk, k: int, theta: int, j: int, taken: int) -> None:
     """Release what key k holds with time ≤ theta, at step j; the first `taken` arrivals are in."""
-    held, promise, _, _, time, n, _, by_time, keys, heap, late_by, out, total = w
+    held, promise, time, n, _, by_time, keys, heap, late_by, out, total = w
     key = keys[k]
     if promise:
         key.mark = max(key.mark, theta)
@@ -172,7 +161,6 @@ def advance_to(w: Walk, k: int, theta: int, j: int, taken: int) -> None:
             key.mark, key.mark_n = time[i], n[i]
         if theta > key.passed:
             key.passed = theta
-            key.reached = max(key.reached, theta)
             p = key.place
             while p < key.end:
                 i = by_time[p]
@@ -188,29 +176,20 @@ def advance_to(w: Walk, k: int, theta: int, j: int, taken: int) -> None:
 
 
 @inline
-def _first_end(t: int, span: int, slide: int) -> int:
-    """The end of the first window that time t lies in."""
-    return ((t - span) // slide + 1) * slide + span
-
-
-@inline
 def is_late(w: Walk, j: int) -> bool:
     """Whether arrival j, if it were taken now, would be late."""
-    t, key = w.time[w.held + j], w.keys[w.of[j]]
-    return t < key.mark or (w.slide > 0 and _first_end(t, w.span, w.slide) <= key.reached)
+    return w.time[w.held + j] < w.keys[w.of[j]].mark
 
 
 @inline
 def take(w: Walk, j: int) -> int:
     """Judge arrival j: how far it is behind the watermark; 0: it is in time, and held."""
-    held, promise, span, slide, time, n, of, _, keys, heap, late_by, _, _ = w
+    held, promise, time, n, of, _, keys, heap, late_by, _, _ = w
     i = held + j
     key = keys[of[j]]
     t = time[i]
     if t < key.mark:
         late_by[j] = key.mark - t
-    elif slide > 0 and _first_end(t, span, slide) <= key.reached:
-        late_by[j] = key.reached - t
     elif not promise and t <= key.passed:
         heap[i, 0] = heap[i, 1] = -1
         key.root = _melded(time, n, heap, key.root, i)
@@ -225,14 +204,14 @@ def _arrive_all(w: Walk, threshold: Int64) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _key_by_key(held: int, span: int, slide: int, time: Int64, n: Int64, by_time: Int64,
-                keys: NDArray, heap: Int64, late_by: Int64, threshold: Int64, by_arrival: Int64,
-                starts: Int64, out: Int64) -> int:
+def _key_by_key(held: int, time: Int64, n: Int64, by_time: Int64, keys: NDArray, heap: Int64,
+                late_by: Int64, threshold: Int64, by_arrival: Int64, starts: Int64,
+                out: Int64) -> int:
     """The same with each key's place and watermark in registers; `out` is in order per key."""
     c = 0
     for k in range(len(keys)):
         p, end, passed, root = keys[k].place, keys[k].end, keys[k].passed, keys[k].root
-        mark, mark_n, reached = keys[k].mark, keys[k].mark_n, keys[k].reached
+        mark, mark_n = keys[k].mark, keys[k].mark_n
         for a in range(starts[k], starts[k + 1]):
             j = by_arrival[a]
             theta = threshold[j]
@@ -244,7 +223,6 @@ def _key_by_key(held: int, span: int, slide: int, time: Int64, n: Int64, by_time
                 mark, mark_n = time[i], n[i]
             if theta > passed:
                 passed = theta
-                reached = max(reached, theta)
                 while p < end:
                     i = by_time[p]
                     if time[i] > theta:
@@ -257,13 +235,11 @@ def _key_by_key(held: int, span: int, slide: int, time: Int64, n: Int64, by_time
             i = held + j
             if time[i] < mark:
                 late_by[j] = mark - time[i]
-            elif slide > 0 and _first_end(time[i], span, slide) <= reached:
-                late_by[j] = reached - time[i]
             elif time[i] <= passed:
                 heap[i, 0] = heap[i, 1] = -1
                 root = _melded(time, n, heap, root, i)
         keys[k].place, keys[k].passed, keys[k].root = p, passed, root
-        keys[k].mark, keys[k].mark_n, keys[k].reached = mark, mark_n, reached
+        keys[k].mark, keys[k].mark_n = mark, mark_n
     return c
 
 
@@ -295,7 +271,7 @@ def release_by(w: Walk, threshold: Int64) -> None:
         starts = np.zeros(keys + 1, np.int64)
         np.cumsum(np.bincount(w.of, minlength=keys), out=starts[1:])
         by_arrival = np.argsort(w.of, kind="stable")
-    count = _key_by_key(w.held, w.span, w.slide, w.time, w.n, w.by_time, w.keys, w.heap, w.late_by,
+    count = _key_by_key(w.held, w.time, w.n, w.by_time, w.keys, w.heap, w.late_by,
                         threshold, by_arrival, starts, w.out)
     if keys > 1:
         w.out[:count] = _by_step(w.out[:count], len(threshold))

@@ -105,8 +105,7 @@ class Reorder(Stage):
 class ReorderLogic(KeyedLogic):
     """A running `Reorder`."""
 
-    def __init__(self, config: Reorder, store: Store,
-                 windows: tuple[int, int] = (0, 0)) -> None:
+    def __init__(self, config: Reorder, store: Store) -> None:
         policy = config.policy
         assert isinstance(policy, Policy)
         super().__init__("reorder", config.roles, store,
@@ -124,7 +123,6 @@ class ReorderLogic(KeyedLogic):
         self._source_numbers = np.full(1, -1)
         self._buffer = Buffer("held", store, self._marks.gone)
         self._in_force = float("nan")
-        self._windows = windows  # length and slide of those that follow (see `Walk`)
 
     # -- steps ----------------------------------------------------------------------------------
 
@@ -158,13 +156,11 @@ class ReorderLogic(KeyedLogic):
         if held is not None and before:
             key = np.concatenate([positions(given.slots, held.slot), key])
             time, n = np.concatenate([held.time, time]), np.concatenate([held.n, n])
-        walk = walk_over(key, time, n, before, *self._marks.of(given.slots),
-                         self._marks["reached"][given.slots], self._windows)
+        walk = walk_over(key, time, n, before, *self._marks.of(given.slots))
         buffers = self._estimator.advance(seen, walk)
         if len(buffers):
             self._in_force = float(buffers[-1])
         self._marks.move(given.slots, *mark_of(walk))
-        self._marks["reached"][given.slots] = walk.keys["reached"]
         rows, step = released(walk)
         late = np.flatnonzero(walk.late_by)
         stays = np.ones(len(time), bool)
@@ -182,11 +178,9 @@ class ReorderLogic(KeyedLogic):
         Then none is late, and what leaves is simply, in time order, all up to the greatest.
         """
         new, slots = given.new, given.slots
-        mark, reached = int(self._marks.of(slots)[0][0]), self._marks["reached"]
-        passed = _all_in_time(new.time, threshold, max(mark, int(reached[slots[0]])))
+        passed = _all_in_time(new.time, threshold, int(self._marks.of(slots)[0][0]))
         if passed == NEVER:
             return None
-        reached[slots[0]] = passed
         before = 0 if held is None else len(held)
         time, n = new.time, new.n
         if held is not None and before:
@@ -253,11 +247,6 @@ class ReorderLogic(KeyedLogic):
             np.maximum.at(together, group, now)
             limits = self._estimator.thresholds(together)[group]
         limits = np.where(now == NEVER, NEVER, limits)
-        if self._windows[1]:
-            self._marks.need_all()
-            moved = np.flatnonzero(limits > self._marks["reached"])
-            self._marks.touch(moved)
-            self._marks["reached"][moved] = limits[moved]
         return self._release_upto(limits, now)
 
     def end_keyed(self) -> Step:

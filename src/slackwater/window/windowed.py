@@ -73,10 +73,8 @@ class WindowedLogic(StageLogic):
 
     def __init__(self, config: Windowed, store: Store) -> None:
         super().__init__("windowed", config.reorder.roles, store)
-        window = config.window
-        slides = (0, 0) if window.slide is None else (window.range, window.slide)
-        self._first = ReorderLogic(config.reorder, store, windows=slides)  # type: ignore[arg-type]
-        self._second = WindowLogic(window, store)
+        self._first = ReorderLogic(config.reorder, store)
+        self._second = WindowLogic(config.window, store)
         self._count = {"rows": 0, "late": 0, "quarantined": 0, "filtered": 0}
 
     def step(self, batch: pa.RecordBatch) -> tuple[Step, list[pa.RecordBatch]]:

@@ -18,15 +18,14 @@ Int64 = NDArray[np.int64]
 
 
 class Marks(Pages):
-    """Per slot: time and arrival number of the last row released, birth, rows held, and the
-    greatest threshold so far.
+    """Per slot: time and arrival number of the last row released, birth, rows held.
 
     `more` are further columns that a stage keeps beside them.
     """
 
     def __init__(self, name: str, store: Store, **more: Any) -> None:
         super().__init__(name, {"time": np.int64(NEVER), "n": np.int64(-1), "born": np.int64(0),
-                                "held": np.int64(0), "reached": np.int64(NEVER), **more}, store)
+                                "held": np.int64(0), **more}, store)
         self._least: tuple[int, int] | None = None  # the slot that is furthest back, and its time
         self._greatest = NEVER
 
