@@ -48,7 +48,7 @@ def test_every_method_merges_the_sources(file: Path, method: str) -> None:
 
 
 def test_max_delay_and_blame(file: Path) -> None:
-    """b falls silent: with blame on the missing one it fails, with blame on the producer a does."""
+    """b falls silent: with blame on the missing one it fails; a producer is live again at its next."""
     failed = {}
     for blame in ("missing", "producer"):
         said = run(str(file), "--out", str(file.with_name("o.csv")), "--max-delay", "5s",
@@ -56,7 +56,7 @@ def test_max_delay_and_blame(file: Path) -> None:
         failed[blame] = {s["source"] for s in said["sources"] if s["state"] == "disabled"}
         assert said["ready"] + said["late"] == 7
     assert failed["missing"] == {"b"}
-    assert failed["producer"] == {"a"}
+    assert "a" not in failed["missing"] | failed["producer"]
 
 
 def test_a_bad_number_is_refused(file: Path) -> None:
