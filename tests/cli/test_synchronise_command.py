@@ -48,7 +48,7 @@ def test_every_method_merges_the_sources(file: Path, method: str) -> None:
 
 
 def test_max_delay_and_blame(file: Path) -> None:
-    """b falls silent: with blame on the missing one it fails; a producer is live again at its next."""
+    """b falls silent: blamed, it fails; a producer that is blamed is live again at its next row."""
     failed = {}
     for blame in ("missing", "producer"):
         said = run(str(file), "--out", str(file.with_name("o.csv")), "--max-delay", "5s",
