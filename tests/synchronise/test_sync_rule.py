@@ -138,8 +138,8 @@ def replay(logic, steps, cuts, config=None):
     return logic, ready, late, stamps, keep
 
 
-# A known fault: since time-outs come before an arrival is judged, some scripts with sources that are
-# added and removed, and with restarts, disagree with the oracle.
+# A known fault: since time-outs come before an arrival is judged, some scripts with sources that
+# are added and removed, and with restarts, disagree with the oracle.
 @pytest.mark.xfail(reason="scripts with added and removed sources and restarts: a known fault",
                    strict=False)
 @pytest.mark.parametrize("method", METHODS)
