@@ -23,6 +23,7 @@ class Oracle:
     lazy: bool = False
     mark: float = float("-inf")
     clock: float = float("-inf")
+    left: float = float("-inf")  # the greatest time that has left
     held: list[tuple] = field(default_factory=list)  # allowed to leave or not
     book: dict[str, Source] = field(default_factory=dict)
     taken: list[int] = field(default_factory=list)
@@ -46,6 +47,8 @@ class Oracle:
         if s.state == "live":
             s.frontier = max(s.frontier, time)
         self.taken.append(time)
+        if time == self.left:  # its equal has left: nothing can come before it any more
+            return [*out, (n, False)]
         self.held.append((time, n, self.clock, source))
         return out + [(e[1], False) for e in self.leave()]
 
@@ -121,4 +124,5 @@ class Oracle:
     def go(self, upto, raw=False):
         out = sorted(e for e in self.held if e[0] <= upto)
         self.held = [e for e in self.held if e[0] > upto]
+        self.left = max([self.left, *(e[0] for e in out)])
         return out if raw else [(e[1], False) for e in out]

@@ -138,10 +138,6 @@ def replay(logic, steps, cuts, config=None):
     return logic, ready, late, stamps, keep
 
 
-# A known fault: since time-outs come before an arrival is judged, some scripts with sources that
-# are added and removed, and with restarts, disagree with the oracle.
-@pytest.mark.xfail(reason="scripts with added and removed sources and restarts: a known fault",
-                   strict=False)
 @pytest.mark.parametrize("method", METHODS)
 @settings(max_examples=60)
 @given(steps=scripts(), config=configs, seed=st.integers(0, 6))

@@ -7,8 +7,9 @@ time has come.  Here a threshold that follows the clock releases a row at the mo
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from slackwater.core.compiled import njit
 
 __all__ = ["best_constant", "live_release", "needed_buffers"]
 

@@ -279,6 +279,7 @@ class SyncLogic(KeyedLogic):
         self._changed(key[new], member[new])
 
     def _strike(self, name: str) -> None:
+        self._need()
         live = self._names.live()
         mine = live[pc.equal(self._source_names(live), name).to_numpy(zero_copy_only=False)]
         keys = self._member_rows["key"][mine]

@@ -97,12 +97,17 @@ def _expire(method: int, book: Book, k: int, pool: Pool, now: int, max_delay: in
 @njit(cache=True)
 def run(method: int, book: Book, k: int, pool: Pool, step: Int64, member: Int64, time: Int64,
         arrival: Int64, n: Int64, max_delay: int, most: int, producer: bool, late_by: Int64,
-        clock: Int64, forced: Int64) -> None:
-    """Take the arrivals of one key; `step` numbers them within the batch, as do the results."""
+        clock: Int64, allowed: Int64, forced: Int64) -> None:
+    """Take the arrivals of one key; `step` numbers them within the batch, as do the results.
+
+    Before arrival j, events after `allowed` and up to `forced` time out (method 1 may still hold
+    some that were allowed to leave).
+    """
     head = pool.head
     for i in range(len(step)):
         j, p = step[i], member[i]
         head[STEP] = j
+        allowed[j] = book.key[k].mark
         if max_delay >= 0:
             forced[j] = _expire(method, book, k, pool, max(book.key[k].clock, arrival[i]),
                                 max_delay, most, producer)
@@ -124,11 +129,12 @@ def run(method: int, book: Book, k: int, pool: Pool, step: Int64, member: Int64,
 
 @njit(cache=True)
 def run_quiet(method: int, book: Book, k: int, pool: Pool, now: int, max_delay: int, most: int,
-              producer: bool) -> int:
-    """A step without an arrival; the greatest time that timed out, or NEVER."""
+              producer: bool) -> tuple[int, int]:
+    """A step without an arrival: events after the first result and up to the second time out."""
     pool.head[STEP] = 0
     process(method, pool, NEVER)
     _follow_mark(method, book, k, pool)
+    allowed = int(book.key[k].mark)
     if max_delay < 0:
-        return int(NEVER)
-    return _expire(method, book, k, pool, now, max_delay, most, producer)
+        return allowed, int(NEVER)
+    return allowed, _expire(method, book, k, pool, now, max_delay, most, producer)

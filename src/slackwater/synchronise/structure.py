@@ -50,7 +50,7 @@ class ClassicLogic(SyncLogic):
 
     def _take(self, given: Keyed, member: Int64) -> tuple[Released, Int64, Int64]:
         new, count = given.new, len(given)
-        late_by, clock = np.zeros(count, np.int64), np.zeros(count, np.int64)
+        late_by, clock, allowed = (np.zeros(count, np.int64) for _ in range(3))
         forced = np.full(count, NEVER)
         left = []
         for q, k in enumerate(given.slots.tolist()):
@@ -59,7 +59,8 @@ class ClassicLogic(SyncLogic):
             unknown = np.unique(mine[self._member_rows["bit"][mine] < 0])
             pool = self._pool(k, len(step), len(unknown))
             run(self.config.method, self._book(), k, pool, step, mine, new.time[step],
-                new.arrival[step], new.n[step], *self._limits(), late_by, clock, forced)
+                new.arrival[step], new.n[step], *self._limits(), late_by, clock, allowed,
+                forced)
             left.append(_collect(pool))
         self._members.touch(self._names.live())
         self._buffer.add(to_hold(new, given.slot, clock, member, np.flatnonzero(late_by == 0)))
@@ -67,18 +68,18 @@ class ClassicLogic(SyncLogic):
         order = np.argsort(step, kind="stable")
         out_n, step = out_n[order], step[order]
         rows, time, _ = self._leave(out_n)
-        timed_out = (time <= forced[step]) & (out_n != new.n[step])
+        timed_out = (time > allowed[step]) & (time <= forced[step]) & (out_n != new.n[step])
         return Released(rows, time, clock[step], timed_out), late_by, clock
 
     def _pass_time(self, now: Int64) -> Released:
-        left, forced = [], np.full(len(now), NEVER)
+        left, allowed, forced = [], np.full(len(now), NEVER), np.full(len(now), NEVER)
         for k in np.flatnonzero(now != NEVER).tolist():
             pool = self._pool(k, 0, 0)
-            forced[k] = run_quiet(self.config.method, self._book(), k, pool, now[k],
-                                  *self._limits())
+            allowed[k], forced[k] = run_quiet(self.config.method, self._book(), k, pool, now[k],
+                                              *self._limits())
             left.append(_collect(pool))
         self._members.touch(self._names.live())
-        return self._together(left, now, forced)
+        return self._together(left, now, allowed, forced)
 
     def _release_all(self) -> Released:
         left = []
@@ -88,9 +89,11 @@ class ClassicLogic(SyncLogic):
             self._key_rows["mark"][k] = self._key_rows["top"][k]
             left.append(_collect(pool))
         clock = self._key_rows["clock"]
-        return self._together(left, clock, np.full(len(clock), NEVER))
+        none = np.full(len(clock), NEVER)
+        return self._together(left, clock, none, none)
 
-    def _together(self, left: list[tuple[Int64, Int64]], now: Int64, forced: Int64) -> Released:
+    def _together(self, left: list[tuple[Int64, Int64]], now: Int64, allowed: Int64,
+                  forced: Int64) -> Released:
         """What time alone released: merged over the keys, by time."""
         self._marks.touch(self.keys.live())
         out_n, _ = _joined(left)
@@ -101,7 +104,8 @@ class ClassicLogic(SyncLogic):
         if len(self.keys) > 1:
             order = np.lexsort((out_n, time))
             rows, time, slot = rows.take(pa.array(order)), time[order], slot[order]
-        return Released(rows, time, now[slot], time <= forced[slot])
+        timed_out = (time > allowed[slot]) & (time <= forced[slot])
+        return Released(rows, time, now[slot], timed_out)
 
     def _leave(self, out_n: Int64) -> tuple[pa.RecordBatch, Int64, Int64]:
         """The rows with these arrival numbers, in that order, their times and keys' slots."""
