@@ -55,7 +55,7 @@ def test_max_delay_and_blame(file: Path) -> None:
                    "--max-failures", "1", "--blame", blame, "--sources", "a,b")
         failed[blame] = {s["source"] for s in said["sources"] if s["state"] == "disabled"}
         assert said["ready"] + said["late"] == 7
-    assert failed == {"missing": {"b"}, "producer": set()}
+    assert failed == {"missing": {"b"}, "producer": {"b"}}
 
 
 def test_a_bad_number_is_refused(file: Path) -> None:

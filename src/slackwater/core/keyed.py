@@ -10,6 +10,12 @@ really let go changes no result.  What it had released is older than that row by
 again) are late if they are older than that, once the stream itself has run for so long.
 Without key columns nothing is forgotten.
 
+**Promises.** A stage that follows wants to know how far this one has come, silent keys included.
+With `promise` set, a key that was silent for longer than that has come as far as its policy says
+for the moment `promise` before its next row, whether or not time was ever told (`tick`): a row that
+is older is late, even if nothing has overtaken it.  So a tick may promise as much without changing
+any row's fate.  `watermark` is what holds for all keys; with `shared`, new keys start there.
+
 Enters, leaves: as `stage`.  May import: the rest of core.
 """
 
@@ -38,6 +44,7 @@ from slackwater.core.state.pages import Pages
 __all__ = ["ARRIVAL_JUMP", "Keyed", "KeyedLogic", "merged", "positions", "silences", "stamped"]
 
 Int64 = NDArray[np.int64]
+_NO_JUMP = int(np.iinfo(np.int64).max)
 _SWEEP = 4096  # rows after which a look at all keys is worth it, however few there are
 
 ARRIVAL_JUMP = 86_400_000_000
@@ -88,6 +95,12 @@ class KeyedLogic(StageLogic):
         self._numbers = np.full(1, -1)
         self._fresh = NONE
         self._since_sweep = 0
+        self.promise: int | None = None
+        """How long a key must have been silent before time alone promises anything of it."""
+        self.shared = False
+        """Whether keys that are new start at the watermark of all."""
+        self.promised = NEVER
+        """The watermark that was last given out."""
 
     # -- what a stage adds ----------------------------------------------------------------------
 
@@ -122,6 +135,10 @@ class KeyedLogic(StageLogic):
         """Forget what else has long been silent."""
         return
 
+    def least_mark(self) -> int:
+        """No key will release anything older; NEVER: there is no telling."""
+        return NEVER
+
     def remembered(self) -> int:
         """How many keys, and whatever else is forgotten, there are."""
         return len(self.keys)
@@ -152,6 +169,19 @@ class KeyedLogic(StageLogic):
     def end_keyed(self) -> Step:
         """The last step."""
 
+    def lead(self, promise: int | None, *, shared: bool) -> None:
+        """Other stages follow this one (see `promise` and `shared`); not part of a snapshot."""
+        self.promise, self.shared = promise, shared
+
+    def trust(self) -> None:
+        """Rows come from a stage that has judged their clock: none is in doubt."""
+        self._doubt.jump = _NO_JUMP
+
+    def watermark(self) -> int:
+        """No row that is released from now on is older (NEVER: there is no telling)."""
+        self.promised = max(self.promised, self.least_mark())
+        return self.promised
+
     @property
     def in_doubt(self) -> int:
         """How many rows wait to be confirmed."""
@@ -170,12 +200,14 @@ class KeyedLogic(StageLogic):
                        "contradicted": list(self._doubt.contradicted.items())}
         return {"now": self.now, "began": self.began, "keys": self.keys.save(),
                 "clocks": self.clocks.save(), "doubted": doubted,
-                "fresh": self._fresh.tolist(), "swept": self._since_sweep}
+                "fresh": self._fresh.tolist(), "swept": self._since_sweep,
+                "promised": self.promised}
 
     def load(self, meta: Mapping[str, Any]) -> None:
         """Read what `save` wrote."""
         self.now, self.began = meta["now"], meta["began"]
         self._since_sweep = meta["swept"]
+        self.promised = meta["promised"]
         self._fresh = np.array(meta["fresh"], np.int64)
         self.keys.load(meta["keys"])
         self.clocks.load(meta["clocks"])
@@ -295,25 +327,42 @@ class KeyedLogic(StageLogic):
         """
         fresh, self._fresh = self._fresh, NONE
         stop, again, steps = len(slot), NONE, []
-        if self.forget_after is not None and len(slot):
+        waits = [w for w in (self.forget_after, self.promise) if w is not None]
+        if waits and len(slot):
             self.clocks.need(slot[at:])
-            stop, again = silences(slot, arrival, at, self.clocks["clock"], self._numbers,
-                                    self.forget_after)
-            held = again[self.busy(again)] if len(again) else NONE
-            if len(held):  # what they hold leaves as time passes, as it would have by ticks
-                now = _first_arrivals(slot, arrival, at, held, self._numbers)
-                steps.append(stamped(self.pass_time_of(held, now)))
-                again = again[~self.busy(again)]
+            stop, silent = silences(slot, arrival, at, self.clocks["clock"], self._numbers,
+                                    min(waits))
+            if len(silent):
+                self.begin_keys(NONE, NONE, n)  # room for keys that are new in this batch
+                again = self._pass_silence(slot, arrival, at, silent, steps)
         begun = np.concatenate([fresh, again]) if len(again) else fresh
-        floor = np.full(len(begun), NEVER)
+        floor = np.full(len(begun), self.promised if self.shared else NEVER)
         if self.forget_after is not None and len(begun):
             first = _first_arrivals(slot, arrival, at, begun, self._numbers)
             old = first > self.began + self.forget_after
-            floor[old] = first[old] - self.forget_after + self._ahead
+            floor[old] = np.maximum(floor[old], first[old] - self.forget_after + self._ahead)
         if len(begun):
             self.begin_keys(begun, floor, n)
             self.clocks.reset(again)
         return int(stop), steps
+
+    def _pass_silence(self, slot: Int64, arrival: Int64, at: int, silent: Int64,
+                      steps: list[Step]) -> Int64:
+        """Let time pass for keys that were silent; which of them start afresh."""
+        first = _first_arrivals(slot, arrival, at, silent, self._numbers)
+        gap = first - self.clocks["clock"][silent]
+        over = gap > (_NO_JUMP if self.forget_after is None else self.forget_after)
+        if self.promise is not None:
+            kept = ~over & (gap > self.promise)
+            if kept.any():
+                steps.append(stamped(self.pass_time_of(silent[kept],
+                                                       first[kept] - self.promise)))
+        again = silent[over]
+        held = self.busy(again) if len(again) else np.zeros(0, bool)
+        if held.any():  # what they hold leaves as time passes, as it would have by ticks
+            steps.append(stamped(self.pass_time_of(again[held], first[over][held])))
+            again = again[~self.busy(again)]
+        return again
 
     def _sweep(self, rows: int, *, at_once: bool = False) -> None:
         """Forget who is silent, now and then: a look at all for as many rows as there are."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -247,7 +247,31 @@ class ReorderLogic(KeyedLogic):
             np.maximum.at(together, group, now)
             limits = self._estimator.thresholds(together)[group]
         limits = np.where(now == NEVER, NEVER, limits)
-        return self._release_upto(limits, now)
+        step = self._release_upto(limits, now)
+        return step if self.promise is None else self._promise(step, limits, now)
+
+    def _promise(self, step: Step, limits: Int64, now: Int64) -> Step:
+        """Keys that were silent until `now` have come as far as time says; others stand."""
+        self.clocks.need_all()
+        self._marks.need_all()
+        silent = np.flatnonzero((self.clocks["clock"][:len(now)] < now)
+                                & (limits > self._marks["time"][:len(now)]))
+        # all rows so far that are not after it have been released
+        self._marks.move(silent, limits[silent], np.full(len(silent), self.count - 1))
+
+        def reached(keys: pa.RecordBatch) -> Int64:
+            found = self.keys.find(keys)
+            return np.where(found < 0, NEVER, self._marks["time"][found])
+
+        return replace(step, reached=reached)
+
+    def least_mark(self) -> int:
+        """The least watermark of all keys."""
+        live = self.keys.live()
+        if not len(live):
+            return NEVER
+        self._marks.need(live)
+        return int(self._marks["time"][live].min())
 
     def end_keyed(self) -> Step:
         """Release everything."""

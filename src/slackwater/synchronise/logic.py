@@ -203,6 +203,12 @@ class SyncLogic(KeyedLogic):
         self._need()
         return np.asarray(self._key_rows["held"][slots] > 0)
 
+    def least_mark(self) -> int:
+        """The least watermark of all keys."""
+        self._need()
+        live = self.keys.live()
+        return int(self._key_rows["mark"][live].min()) if len(live) else NEVER
+
     def forgotten(self, slots: Int64) -> None:
         """Forget the members of these keys."""
         self._forget_members(slots)
