@@ -29,7 +29,7 @@ from pyspark.sql import SparkSession
 
 from slackwater.datasets import Bursty, Feed, Poisson, Regular, Stalls, generate
 from slackwater.pipeline import load
-from slackwater.spark.pipeline import open_for, run_pipeline
+from slackwater.spark.run import open_for, run_pipeline
 
 MINUTES, SOURCES = 60, 1000
 PIPELINE = """

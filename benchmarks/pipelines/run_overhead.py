@@ -18,7 +18,7 @@ from benchmarks.result import Result
 from benchmarks.workloads import micro_batches
 from slackwater.pipeline import load
 from slackwater.spark import local_session, query, ready, reorder
-from slackwater.spark.pipeline import run_pipeline
+from slackwater.spark.run import run_pipeline
 
 ROWS, BATCHES, LAPS = 200_000, 5, 3
 POLICY = "tide(loss=0.1%)"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from slackwater.pipeline import load
-from slackwater.spark.pipeline import run_pipeline
+from slackwater.spark.run import run_pipeline
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 NAMES = ["air_leak", "connected_cars", "bookstore_rfid", "building_surveillance"]

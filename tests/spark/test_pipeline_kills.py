@@ -16,7 +16,7 @@ from supervise import settings
 def played(spark, tmp_path):
     """A scene played; the session of all tests, not one of its own, runs it to its end."""
     from slackwater.pipeline import load
-    from slackwater.spark.pipeline import run_pipeline
+    from slackwater.spark.run import run_pipeline
 
     def drain(scene, out):
         run_pipeline(load(scene.file, settings(out)), spark, until_done=True)

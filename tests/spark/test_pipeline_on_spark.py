@@ -16,7 +16,7 @@ from slackwater import Reorder, Roles
 from slackwater.core.errors import ConfigError, SnapshotError
 from slackwater.pipeline import load
 from slackwater.query import SelectQuery
-from slackwater.spark.pipeline import RunError, run_pipeline
+from slackwater.spark.run import RunError, run_pipeline
 from spark_feed import expected, feed, write_files
 
 TEXT = """

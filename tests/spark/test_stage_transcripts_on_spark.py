@@ -17,7 +17,7 @@ from pyspark import cloudpickle
 from pyspark.sql import functions as F
 
 import many
-from slackwater.spark.carried import Carried, Input
+from slackwater.spark.operator_spec import OperatorSpec, Input
 from slackwater.spark.runner import carry
 from spark_feed import write_parts
 from test_reorder_on_spark import drain, stream
@@ -60,10 +60,10 @@ def parts(*, closed: bool) -> list[pa.Table]:
     return [pa.Table.from_batches([transcripts.batch(part, SCHEMA)]) for part in found if part]
 
 
-def every() -> Carried:
+def every() -> OperatorSpec:
     """All cases' kernels in one operator."""
     kernels = tuple(transcripts.kernel_of(stage, case, SCHEMA) for stage, case in CASES)
-    return Carried(many.Many(kernels, matches=False), (Input("arrival", "s", ("case",)),), None,
+    return OperatorSpec(many.Many(kernels, matches=False), (Input("arrival", "s", ("case",)),), None,
                    "transcripts")
 
 

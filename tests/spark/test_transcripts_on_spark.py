@@ -27,7 +27,7 @@ from slackwater.core.events import Roles
 from slackwater.pattern import EMIT
 from slackwater.query.event_query import event_query
 from slackwater.spark import match
-from slackwater.spark.carried import Carried, Input
+from slackwater.spark.operator_spec import OperatorSpec, Input
 from slackwater.spark.runner import carry
 from spark_feed import write_parts
 from test_reorder_on_spark import drain, stream
@@ -185,13 +185,13 @@ def small(spark):
         spark.conf.set(name, value)
 
 
-def every(emit: str) -> Carried:
+def every(emit: str) -> OperatorSpec:
     """All queries in one operator."""
     kernels = tuple(
         event_query(text, Roles("time", "arrival", sequence=sequence, type="type", key=("case",),
                                 unit="s"), slack=slack, emit=emit, select=select)
         for text, select, slack, sequence in QUERIES)
-    return Carried(many.Many(kernels), (Input("arrival", "s", ("case",)),), None, "match")
+    return OperatorSpec(many.Many(kernels), (Input("arrival", "s", ("case",)),), None, "match")
 
 
 def test_batch(small, tmp_path):

@@ -82,7 +82,7 @@ def _log_file(pipeline: Pipeline) -> Path:
 
 
 def _started(pipeline: Pipeline, told: list[str], until_done: bool) -> None:
-    queries = ", ".join(branch.node for branch in pipeline.branches)
+    queries = ", ".join(query.name for query in pipeline.queries)
     where = pipeline.metrics
     port = "" if where.port is None else f"; metrics: http://{where.host}:{where.port}/metrics"
     end = "" if until_done else "; Ctrl-C stops it"

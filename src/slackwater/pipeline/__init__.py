@@ -2,7 +2,7 @@
 
 Enters: a YAML file and the environment.  Leaves: a `Pipeline` (frozen, checked), or a
 `PipelineError` with every mistake, its line and a hint; drawings of it; a run's metrics as text.
-May import: the stages and the query language; nothing of Spark, which `slackwater.spark.pipeline`
+May import: the stages and the query language; nothing of Spark, which `slackwater.spark.run`
 adds.
 """
 

@@ -10,11 +10,11 @@ import pyarrow as pa
 from slackwater.core.errors import SlackwaterError, UnknownColumn, did_you_mean
 from slackwater.pipeline.columns import source_schema
 from slackwater.pipeline.kernels import Made, make_kernel, operator_schema
+from slackwater.pipeline.order import in_order
 from slackwater.pipeline.mistakes import Mistake, Mistakes
 from slackwater.pipeline.parts import ReadSource, ReadStep
 from slackwater.pipeline.steps import COLUMN_ROLES, Step, StreamName
 from slackwater.query import QueryError
-from slackwater.query.select_parse import parse_select
 
 __all__ = ["check_steps"]
 
@@ -30,8 +30,8 @@ def check_steps(sources: Mapping[str, ReadSource], steps: list[ReadStep],
                 mistakes: Mistakes) -> tuple[Schemas, list[Mistake]]:
     """The columns of every stream; mistakes are noted.
 
-    A query over a stream that is in order already waits for nothing, unless it says otherwise:
-    `steps` are changed so that they say it.
+    A step whose input is in order already goes by its time alone: `steps` are changed so that they
+    say it (see `slackwater.pipeline.order`).
     """
     schemas: Schemas = {}
     for name, source in sources.items():
@@ -39,7 +39,7 @@ def check_steps(sources: Mapping[str, ReadSource], steps: list[ReadStep],
     done: dict[str, Step] = {}
     notes: list[Mistake] = []
     for at, read in enumerate(steps):
-        steps[at] = read = replace(read, step=_at_rest(read.step, done))
+        steps[at] = read = replace(read, step=in_order(read.step, done))
         done[read.step.name] = read.step
         _check_watermark(read, done, mistakes)
         given = [schemas.get(s) for s in read.step.inputs]
@@ -49,29 +49,6 @@ def check_steps(sources: Mapping[str, ReadSource], steps: list[ReadStep],
         for outcome in ("late", "quarantined"):
             schemas[StreamName(name, outcome)] = _aside(read.step, given)
     return schemas, notes
-
-
-def _at_rest(step: Step, done: Mapping[str, Step]) -> Step:
-    """A query that gets its input in order need not wait for late rows.
-
-    A pattern's slack counts from its clock, the greatest arrival.  Rows that waited elsewhere would
-    all be behind it: their own time is the clock that they are in order by.
-    """
-    if step.kind not in ("select", "event") or "arrival" in step.options or not step.inputs:
-        return step
-    stream = step.inputs[0]
-    above = done.get(stream.node)
-    if above is None or above.kind not in ("reorder", "synchronise") or stream.outcome != "ready":
-        return step
-    if step.kind == "event":
-        return replace(step, options={**step.options, "arrival": step.options.get("time", "time")})
-    if {"slack", "policy"} & set(step.options):
-        return step
-    tree = parse_select(step.text or "")
-    apart = set(step.options.get("by", ())) or {name.name for name in tree.group}
-    if tree.dratio is not None or not set(above.keys) <= apart:
-        return step
-    return replace(step, options={**step.options, "slack": "0s"})
 
 
 def _check_watermark(read: ReadStep, done: Mapping[str, Step], mistakes: Mistakes) -> None:

@@ -11,9 +11,13 @@ import pyarrow as pa
 from slackwater.pipeline.connectors import SinkConfig, SourceConfig
 from slackwater.pipeline.mistakes import Mistake
 from slackwater.pipeline.secrets import Secrets
+from slackwater.pipeline.sql_streams import is_stateless
 from slackwater.pipeline.steps import Step, StreamName
 
-__all__ = ["Branch", "Metrics", "Pipeline", "Sink", "Source"]
+__all__ = ["MAIN", "Metrics", "Pipeline", "Query", "Sink", "Source"]
+
+MAIN = "main"
+"""The name of the query in which all runs that can run together."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +47,11 @@ class Metrics:
 
 
 @dataclass(frozen=True)
-class Branch:
-    """What becomes one streaming query: a source or step, and the sinks that hang on it."""
+class Query:
+    """What becomes one streaming query: its nodes, sources first, and its sinks."""
 
-    node: str
+    name: str
+    nodes: tuple[str, ...]
     sinks: tuple[Sink, ...]
 
 
@@ -86,14 +91,39 @@ class Pipeline:
     notes: tuple[Mistake, ...] = ()
 
     @property
-    def branches(self) -> tuple[Branch, ...]:
-        """One for each source or step that has sinks, in the order of the steps."""
-        found = []
+    def queries(self) -> tuple[Query, ...]:
+        """One query for all that runs together; one more for each sink's node that cannot.
+
+        Spark's own stateful SQL, and steps after SQL that follows a step, need a query of their
+        own, which runs what they read once more.
+        """
+        wanted = {s.stream.node for s in self.sinks.values()}
+        apart = [node for node in (*self.sources, *self.steps)
+                 if node in wanted and self._apart(node)]
+        together: dict[str, None] = {}
         for node in (*self.sources, *self.steps):
-            sinks = tuple(s for s in self.sinks.values() if s.stream.node == node)
-            if sinks:
-                found.append(Branch(node, sinks))
-        return tuple(found)
+            if node in wanted and node not in apart:
+                together.update(dict.fromkeys(self.upstream(node)))
+        order = [n for n in (*self.sources, *self.steps) if n in together]
+        found = [Query(MAIN, tuple(order), tuple(
+            s for s in self.sinks.values() if s.stream.node not in apart))] if together else []
+        return (*found, *(Query(node, tuple(self.upstream(node)), tuple(
+            s for s in self.sinks.values() if s.stream.node == node)) for node in apart))
+
+    def _apart(self, node: str) -> bool:
+        """Whether something that a node is made of cannot run in the main query."""
+        steps = [self.steps[n] for n in self.upstream(node) if n in self.steps]
+        return any(
+            (step.kind == "sql" and self._follows_a_step(step) and not is_stateless(step.text or ""))
+            or (step.kind != "sql" and any(
+                s.node in self.steps and self.steps[s.node].kind == "sql"
+                and self._follows_a_step(self.steps[s.node]) for s in step.inputs))
+            for step in steps)
+
+    def _follows_a_step(self, sql: Step) -> bool:
+        """Whether SQL reads, perhaps through other SQL, what a step has made."""
+        above = [self.steps[n] for n in self.upstream(sql.name) if n in self.steps]
+        return any(step.kind != "sql" for step in above)
 
     def upstream(self, node: str) -> Iterator[str]:
         """A node and all that it is made of, each once, sources first."""

@@ -25,7 +25,7 @@ def draw(pipeline: Pipeline) -> str:
                                           if k != "columns"}))
         lines += ["", f"{name}: {source.config.kind} {about}".rstrip()]
         lines += _below(pipeline, name, "", drawn)
-    lines += ["", "streaming queries: " + ", ".join(b.node for b in pipeline.branches),
+    lines += ["", "streaming queries: " + ", ".join(q.name for q in pipeline.queries),
               f"checkpoint: {_near(pipeline, pipeline.checkpoint)}"]
     return pipeline.secrets.redact("\n".join(lines))
 
@@ -99,8 +99,8 @@ def as_json(pipeline: Pipeline) -> dict[str, Any]:
         "sinks": {n: {"from": str(s.stream), "kind": s.config.kind, **shown(s.config),
                       "delivery": s.config.delivery} for n, s in pipeline.sinks.items()},
         "columns": {n: columns(n) for n in (*pipeline.sources, *pipeline.steps)},
-        "queries": [{"node": b.node, "reads": list(pipeline.upstream(b.node)),
-                     "sinks": [s.name for s in b.sinks]} for b in pipeline.branches],
+        "queries": [{"name": q.name, "nodes": list(q.nodes),
+                     "sinks": [s.name for s in q.sinks]} for q in pipeline.queries],
         "notes": [m.as_json() for m in pipeline.notes],
     }
     return {name: pipeline.secrets.clean(part) for name, part in plan.items()}

@@ -14,14 +14,14 @@ from typing import Any
 from slackwater import __version__
 from slackwater.core.errors import SlackwaterError, SnapshotError
 from slackwater.pipeline.connectors import SourceConfig
-from slackwater.pipeline.document import Branch, Pipeline
+from slackwater.pipeline.document import MAIN, Pipeline, Query
 from slackwater.pipeline.kernels import make_kernel
 from slackwater.pipeline.option import shown
 from slackwater.pipeline.steps import Step, StreamName
 
-__all__ = ["FORMAT", "Change", "branch_plan", "changes", "read_plan"]
+__all__ = ["FORMAT", "Change", "changes", "query_plan", "read_plan"]
 
-FORMAT = 1
+FORMAT = 2
 
 _FREE = ("servers", "options", "starting", "max_rows", "max_files_per_batch", "token", "user",
          "password")
@@ -52,14 +52,14 @@ def _told(value: Any) -> str:
     return "(none)" if value is None else str(value)
 
 
-def branch_plan(pipeline: Pipeline, branch: Branch) -> dict[str, Any]:
-    """What makes the state of a branch's query, as plain values without secrets."""
-    nodes = list(pipeline.upstream(branch.node))
+def query_plan(pipeline: Pipeline, query: Query) -> dict[str, Any]:
+    """What makes the state of a query, as plain values without secrets."""
+    nodes = query.nodes
     plan = {
         "sources": {n: _source(pipeline.sources[n].config) for n in nodes
                     if n in pipeline.sources},
         "steps": {n: _step(pipeline.steps[n]) for n in nodes if n in pipeline.steps},
-        "sinks": {s.name: getattr(s.config, "path", None) for s in branch.sinks},
+        "sinks": {s.name: getattr(s.config, "path", None) for s in query.sinks},
     }
     return {name: pipeline.secrets.clean(part) for name, part in plan.items()}
 
@@ -94,20 +94,20 @@ def changes(old: Mapping[str, Any], pipeline: Pipeline) -> Iterator[Change]:
     if old["name"] != pipeline.name:
         yield Change("name", old["name"], pipeline.name,
                      "the checkpoint is another pipeline's")
-    for branch in pipeline.branches:
-        before = old["branches"].get(branch.node)
-        now = branch_plan(pipeline, branch)
+    for query in pipeline.queries:
+        before = old["queries"].get(query.name)
+        now = query_plan(pipeline, query)
         if before is None:
-            yield Change(f"query {branch.node}", None, "new: it reads its sources from the start")
+            yield Change(f"query {query.name}", None, "new: it reads its sources from the start")
             continue
         yield from _sources(before["sources"], now["sources"])
-        yield from _steps(before["steps"], now["steps"], pipeline)
+        yield from _steps(before["steps"], now["steps"], pipeline, apart=query.name != MAIN)
         for name in now["sinks"].keys() - before["sinks"].keys():
             yield Change(f"sinks.{name}", None, "new: it gets rows from now on")
-    here = {branch.node for branch in pipeline.branches}
-    for node in old["branches"]:
-        if node not in here:
-            yield Change(f"query {node}", "there", None)
+    here = {query.name for query in pipeline.queries}
+    for name in old["queries"]:
+        if name not in here:
+            yield Change(f"query {name}", "there", None)
 
 
 def _sources(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
@@ -123,14 +123,16 @@ def _sources(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]
                              "the stored offsets are of other rows")
 
 
-def _steps(old: Mapping[str, Any], new: Mapping[str, Any],
-           pipeline: Pipeline) -> Iterator[Change]:
+def _steps(old: Mapping[str, Any], new: Mapping[str, Any], pipeline: Pipeline, *,
+           apart: bool) -> Iterator[Change]:
     for name in sorted(old.keys() | new.keys()):
         before, now = old.get(name), new.get(name)
         where = f"steps.{name}"
         if before is None or now is None:
-            yield Change(where, before and before["kind"], now and now["kind"],
-                         "the stored state is of other steps")
+            # in the main query each step has a state of its own
+            came = "new: it sees rows from now on" if before is None else None
+            yield Change(where, before and before["kind"], came if not apart else now and
+                         now["kind"], "the stored state is of other steps" if apart else None)
             continue
         for part in ("kind", "inputs", "text"):
             if _same_text(before[part]) != _same_text(now[part]):

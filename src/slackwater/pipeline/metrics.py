@@ -87,14 +87,14 @@ class Numbers:
         self.lock = threading.Lock()
         self._log: RunLog | None = None
         self._news: list[dict[str, Any]] = []
-        used = {n for b in self.pipeline.branches for n in self.pipeline.upstream(b.node)}
+        used = {node for query in self.pipeline.queries for node in query.nodes}
         for name in (*self.pipeline.sources, *self.pipeline.steps):
             if name in used:
                 step = self.pipeline.steps.get(name)
                 self.streams[name] = StreamNumbers(bound=None if step is None else
                                                    loss_bound(step))
-        for branch in self.pipeline.branches:
-            self.queries[branch.node] = QueryNumbers()
+        for query in self.pipeline.queries:
+            self.queries[query.name] = QueryNumbers()
 
     def rows_in(self, name: str) -> int:
         """Rows that a node took in: of a source what it read, of a step what its inputs gave."""

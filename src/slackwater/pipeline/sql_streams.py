@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-__all__ = ["sql_streams", "with_quoted_streams"]
+__all__ = ["is_stateless", "sql_streams", "with_quoted_streams"]
 
 _TOKEN = re.compile(
     r"(?P<skip>--[^\n]*|/\*.*?\*/|'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\"|\s+)"
@@ -106,3 +106,38 @@ def with_quoted_streams(text: str) -> str:
     for _, start, end in reversed(list(_tables(text))):
         text = f"{text[:start]}`{_plain(text[start:end])}`{text[end:]}"
     return text
+
+
+_ACROSS_ROWS = {"join", "group", "distinct", "order", "sort", "cluster", "distribute", "limit",
+                "offset", "having", "intersect", "except", "minus", "over", "window", "union",
+                "session_window", "pivot", "with", "match_recognize"}
+_AGGREGATES = {
+    "any", "any_value", "approx_count_distinct", "approx_percentile", "approx_top_k", "array_agg",
+    "avg", "bit_and", "bit_or", "bit_xor", "bool_and", "bool_or", "collect_list", "collect_set",
+    "corr", "count", "count_if", "covar_pop", "covar_samp", "every", "first", "first_value",
+    "grouping", "histogram_numeric", "kurtosis", "last", "last_value", "listagg", "max", "max_by",
+    "mean", "median", "min", "min_by", "mode", "percentile", "percentile_approx", "percentile_cont",
+    "percentile_disc", "regr_avgx", "regr_avgy", "regr_count", "regr_slope", "skewness", "some",
+    "std", "stddev", "stddev_pop", "stddev_samp", "string_agg", "sum", "try_avg", "try_sum",
+    "var_pop", "var_samp", "variance"}
+
+
+def is_stateless(text: str) -> bool:
+    """Whether SQL looks at one row of one stream at a time, so that micro-batches do not matter.
+
+    Examples
+    --------
+    >>> is_stateless("SELECT *, upper(name) FROM clean WHERE temp > 20")
+    True
+    >>> is_stateless("SELECT max(temp) FROM clean")
+    False
+    """
+    tokens = list(_tokens(text))
+    if len(sql_streams(text)) != 1:
+        return False
+    for (kind, token, _, _), (_, following, _, _) in pairwise([*tokens, ("sign", "", 0, 0)]):
+        word = token.lower()
+        if kind == "name" and (word in _ACROSS_ROWS
+                               or (word in _AGGREGATES and following == "(")):
+            return False
+    return sum(token.lower() == "select" for _, token, _, _ in tokens) == 1

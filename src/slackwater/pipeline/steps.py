@@ -91,6 +91,8 @@ class Step:
         Of a query or of SQL.
     options
         As the file gives them, checked.
+    ordered
+        Whether all of its input comes in the order of its time (see `slackwater.pipeline.order`).
     """
 
     name: str
@@ -98,6 +100,7 @@ class Step:
     inputs: tuple[StreamName, ...]
     text: str | None
     options: Mapping[str, Any]
+    ordered: bool = False
 
     @property
     def has_outcomes(self) -> bool:

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from slackwater.core.state.ipc import batch_of, ipc_batch
-from slackwater.spark.carried import Carried, row_column, statuses
+from slackwater.spark.operator_spec import OperatorSpec, row_column, statuses
 from slackwater.spark.packing import cast_to, numbered, quoted, with_status
 
 __all__ = ["one_input", "two_inputs"]
@@ -20,7 +20,7 @@ _POSITION = "_position"
 Batches = Iterator[pa.RecordBatch]
 
 
-def one_input(df: DataFrame, what: Carried, schema: pa.Schema, output: pa.Schema) -> DataFrame:
+def one_input(df: DataFrame, what: OperatorSpec, schema: pa.Schema, output: pa.Schema) -> DataFrame:
     """Spark sorts each partition by arrival; the kernel runs through it once."""
     given = what.inputs[0]
     # ties of one arrival go by input position; the sort alone would not keep it
@@ -33,7 +33,7 @@ def one_input(df: DataFrame, what: Carried, schema: pa.Schema, output: pa.Schema
                                         from_arrow_schema(output))
 
 
-def _run_through(what: Carried, schema: pa.Schema,
+def _run_through(what: OperatorSpec, schema: pa.Schema,
                  output: pa.Schema) -> Callable[[Batches], Batches]:
     def run(batches: Batches) -> Batches:
         logic = what.kernel.start()
@@ -46,13 +46,13 @@ def _run_through(what: Carried, schema: pa.Schema,
     return run
 
 
-def two_inputs(packed: DataFrame, what: Carried, output: pa.Schema, shards: int) -> DataFrame:
+def two_inputs(packed: DataFrame, what: OperatorSpec, output: pa.Schema, shards: int) -> DataFrame:
     """Each shard's two sides, from their blobs, through one kernel."""
     return packed.repartition(shards, "shard").mapInArrow(_run_shards(what, output),
                                                           from_arrow_schema(output))
 
 
-def _run_shards(what: Carried, output: pa.Schema) -> Callable[[Batches], Batches]:
+def _run_shards(what: OperatorSpec, output: pa.Schema) -> Callable[[Batches], Batches]:
     def run(batches: Batches) -> Batches:
         blobs: dict[int, list[tuple[int, int, int, pa.RecordBatch]]] = {}
         for packed in batches:

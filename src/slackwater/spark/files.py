@@ -13,10 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from slackwater.core.errors import ConfigError
 from slackwater.core.kernel import Kernel
 from slackwater.core.outcome import outcome_schema
-from slackwater.pattern.match import Match
-from slackwater.query import SelectQuery
-from slackwater.reorder import Reorder
-from slackwater.spark.carried import Carried, Input
+from slackwater.spark.operator_spec import operator_spec
 from slackwater.spark.packing import ROW
 from slackwater.spark.runner import carry
 from slackwater.spark.session import local_session
@@ -51,23 +48,9 @@ def run_table(table: pa.Table, kernel: Kernel,
 
 
 def _carry(df: DataFrame, kernel: Kernel, schema: pa.Schema) -> DataFrame:
-    if isinstance(kernel, Reorder):
-        order, step = kernel, "reorder"
-    elif isinstance(kernel, SelectQuery):
-        order, step = kernel.chain.reorder, "query"
-    elif isinstance(kernel, Match):
-        shard_by = (*kernel.roles.key, *kernel.pattern.bind(schema, kernel.roles).partition)
-        return _run(df, kernel, shard_by, kernel.roles.arrival, kernel.roles.unit, "match")
-    else:
-        raise ConfigError(f"{type(kernel).__name__} does not run on Spark from here", step="spark")
-    shard_by = order.roles.key if order.scope is None else order.scope
-    return _run(df, kernel, shard_by, order.roles.arrival, order.roles.unit, step)
-
-
-def _run(df: DataFrame, kernel: Kernel, shard_by: tuple[str, ...], arrival: str | None,
-         unit: str | None, step: str) -> DataFrame:
-    if arrival is None:
-        raise ConfigError("on Spark rows have no order of their own", step=step,
+    what = operator_spec(kernel, schema, None, type(kernel).__name__.lower())
+    if what.inputs[0].arrival is None:
+        raise ConfigError("on Spark rows have no order of their own", step=what.step,
                           expected="an arrival column (--arrival)",
                           hint="without one, use the local engine: there the file's order counts")
-    return carry(df, Carried(kernel, (Input(arrival, unit, shard_by),), None, step))
+    return carry(df, what)

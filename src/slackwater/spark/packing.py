@@ -7,6 +7,7 @@ hundreds of thousands of rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -16,19 +17,23 @@ from pyspark.sql import DataFrame
 
 from slackwater.core.events import RESERVED
 from slackwater.core.state.ipc import batch_of, ipc_batch, ipc_bytes
+from slackwater.core.state.shards import shard_of
 
-__all__ = ["PACKED", "ROW", "SHARD", "UNPACKED", "canonical_schema", "cast_to",
-           "numbered", "pack", "quoted", "shard_labels", "spread_and_pack", "unpack", "with_status"]
+__all__ = ["PACKED", "ROW", "UNPACKED", "Target", "blobs_of", "canonical_schema", "cast_to",
+           "numbered", "pack", "quoted", "shard_labels", "unpack", "with_status"]
 
-SHARD = "_shard"
 ROW = "_row"
-PACKED = "shard int, input int, part int, chunk int, blob binary, clock bigint"
-UNPACKED = "status string, whole string, blob binary"
+PACKED = ("shard int, step string, input int, part int, chunk int, blob binary, clock bigint")
+UNPACKED = "stream string, status string, whole string, rows bigint, blob binary, stats string"
 
-_PACKED_ARROW = pa.schema([*((name, pa.int32()) for name in ("shard", "input", "part", "chunk")),
-                           ("blob", pa.binary()), ("clock", pa.int64())])
+_PACKED_ARROW = pa.schema([
+    ("shard", pa.int32()), ("step", pa.string()),
+    *((name, pa.int32()) for name in ("input", "part", "chunk")),
+    ("blob", pa.binary()), ("clock", pa.int64())])
 _CHUNK = 1 << 18   # rows a task gathers before it packs them: bounds its memory
+_BYTES = 1 << 24   # and the bytes of them
 _SLICE = 1 << 16   # rows of one Arrow batch handed back to the JVM
+_BLOB = 1 << 23    # bytes of one blob on its way out
 
 Batches = Iterator[pa.RecordBatch]
 Int = NDArray[np.integer]
@@ -75,64 +80,72 @@ Clock = Callable[[pa.RecordBatch], int | None]
 """Gives the greatest arrival of rows."""
 
 
-def pack(schema: pa.Schema, at: int, labels: list[int],
-         clock: Clock | None) -> Callable[[Batches], Batches]:
-    """For mapInArrow: rows that carry their shard's label → one blob per shard and chunk.
+@dataclass(frozen=True)
+class Target:
+    """Where packed rows go.
 
-    `schema` is the canonical schema of the rows without the label, which is the last column; `at`
-    the number of the input.  With `clock`, every shard hears how far this partition has come.
+    Parameters
+    ----------
+    step, at
+        The step, and the number of its input.
+    labels
+        The labels of its shards.
+    shard_by, spread
+        As of an `Input`.
+    clock
+        With it, every shard hears how far a partition of the input has come.
     """
 
-    def split(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Int]:
-        last = batch.num_columns - 1
-        label = batch.column(last).to_numpy(zero_copy_only=False)
-        return cast_to(batch.select(list(range(last))), schema), label
-
-    return _packing(split, at, labels, clock)
-
-
-def spread_and_pack(schema: pa.Schema, spread: Spread, labels: list[int], at: int,
-                    clock: Clock | None) -> Callable[[Batches], Batches]:
-    """The same for rows that may have to go to several places, which `spread` tells."""
-
-    def split(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Int]:
-        rows, place = spread(cast_to(batch, schema))
-        return rows, np.asarray(labels, np.int32)[place % len(labels)]
-
-    return _packing(split, at, labels, clock)
+    step: str
+    at: int
+    labels: tuple[int, ...]
+    shard_by: tuple[str, ...]
+    spread: Spread | None
+    clock: Clock | None
 
 
-def _packing(split: Callable[[pa.RecordBatch], tuple[pa.RecordBatch, Int]], at: int,
-             labels: list[int], clock: Clock | None) -> Callable[[Batches], Batches]:
+def pack(schema: pa.Schema, target: Target) -> Callable[[Batches], Batches]:
+    """For mapInArrow: rows of the canonical `schema` → one blob per shard and chunk."""
+
     def run(batches: Batches) -> Batches:
         context = TaskContext.get()
         part = context.partitionId() if context is not None else 0
         waiting: list[pa.RecordBatch] = []
-        rows = chunk = 0
+        rows = size = chunk = 0
         reached: int | None = None
 
         def packed() -> pa.RecordBatch:
             nonlocal reached
-            given, label = split(batch_of(waiting))
-            now = None if clock is None else clock(given)
+            given, label = _split(cast_to(batch_of(waiting), schema), target)
+            now = None if target.clock is None else target.clock(given)
             reached = now if reached is None else max(reached, now or reached)
-            return _pack_chunk(given, label, at, part, chunk)
+            return _pack_chunk(given, label, target, part, chunk)
 
         for batch in batches:
             waiting.append(batch)
-            rows += batch.num_rows
-            if rows >= _CHUNK:
+            rows, size = rows + batch.num_rows, size + batch.nbytes
+            if rows >= _CHUNK or size >= _BYTES:
                 yield packed()
-                waiting, rows, chunk = [], 0, chunk + 1
+                waiting, rows, size, chunk = [], 0, 0, chunk + 1
         if rows:
             yield packed()
         if reached is not None:
-            yield _packed(labels, at, part, -1, [None] * len(labels), reached)
+            labels = list(target.labels)
+            yield _packed(labels, target, part, -1, [None] * len(labels), reached)
 
     return run
 
 
-def _pack_chunk(rows: pa.RecordBatch, label: Int, at: int, part: int,
+def _split(rows: pa.RecordBatch, target: Target) -> tuple[pa.RecordBatch, Int]:
+    """The rows, and the label of each one's shard."""
+    labels = np.asarray(target.labels, np.int32)
+    if target.spread is not None:
+        rows, place = target.spread(rows)
+        return rows, labels[place % len(labels)]
+    return rows, labels[shard_of(rows, target.shard_by, len(labels))]
+
+
+def _pack_chunk(rows: pa.RecordBatch, label: Int, target: Target, part: int,
                 chunk: int) -> pa.RecordBatch:
     order = np.argsort(label, kind="stable")
     labels, starts = np.unique(label[order], return_index=True)
@@ -141,15 +154,24 @@ def _pack_chunk(rows: pa.RecordBatch, label: Int, at: int, part: int,
     ends = np.append(starts[1:], len(label))
     blobs: list[bytes | None] = [ipc_bytes(rows.slice(a, b - a))
                                  for a, b in zip(starts, ends, strict=True)]
-    return _packed(labels.tolist(), at, part, chunk, blobs, None)
+    return _packed(labels.tolist(), target, part, chunk, blobs, None)
 
 
-def _packed(labels: list[int], at: int, part: int, chunk: int, blobs: list[bytes | None],
+def _packed(labels: list[int], target: Target, part: int, chunk: int, blobs: list[bytes | None],
             clock: int | None) -> pa.RecordBatch:
     n = len(labels)
     return pa.RecordBatch.from_arrays(
-        [pa.array(labels, pa.int32()), *(pa.array([i] * n, pa.int32()) for i in (at, part, chunk)),
+        [pa.array(labels, pa.int32()), pa.array([target.step] * n, pa.string()),
+         *(pa.array([i] * n, pa.int32()) for i in (target.at, part, chunk)),
          pa.array(blobs, pa.binary()), pa.array([clock] * n, pa.int64())], schema=_PACKED_ARROW)
+
+
+def blobs_of(rows: pa.RecordBatch) -> Iterator[tuple[int, bytes]]:
+    """Rows as blobs of bounded size, each with its number of rows."""
+    each = max(1, min(rows.num_rows, int(rows.num_rows * _BLOB / max(rows.nbytes, 1))))
+    for at in range(0, rows.num_rows, each):
+        part = rows.slice(at, each)
+        yield part.num_rows, ipc_bytes(part)
 
 
 def cast_to(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
@@ -165,7 +187,7 @@ def unpack(schema: pa.Schema) -> Callable[[Batches], Batches]:
     def run(batches: Batches) -> Batches:
         for packed in batches:
             for i in range(packed.num_rows):
-                status, whole, blob = (packed.column(c)[i] for c in range(3))
+                status, whole, blob = (packed.column(c)[i] for c in (1, 2, 4))
                 yield from with_status(ipc_batch(blob.as_buffer()), status.as_py(), whole.as_py(),
                                        schema)
 
@@ -196,23 +218,25 @@ def _column(rows: pa.RecordBatch, field: pa.Field, status: str, inside: str | No
     return column if column.type == field.type else column.cast(field.type)
 
 
-def shard_labels(shards: int) -> list[int]:
+def shard_labels(shards: int, group: int = 0) -> tuple[int, ...]:
     """One label a shard, such that Spark's hash partitioner sends each to a partition of its own.
 
     Spark puts a group into partition murmur3(label) mod partitions; labels 0, 1, 2… collide, and
-    two shards on one core leave another idle.
+    two shards on one core leave another idle.  Groups of steps have other labels each.
 
     Examples
     --------
     >>> sorted(_murmur3_int(label) % 4 for label in shard_labels(4))
     [0, 1, 2, 3]
+    >>> set(shard_labels(4, group=1)) & set(shard_labels(4))
+    set()
     """
-    found: dict[int, int] = {}
+    found: dict[int, list[int]] = {partition: [] for partition in range(shards)}
     label = 0
-    while len(found) < shards:
-        found.setdefault(_murmur3_int(label) % shards, label)
+    while any(len(labels) <= group for labels in found.values()):
+        found[_murmur3_int(label) % shards].append(label)
         label += 1
-    return [found[partition] for partition in range(shards)]
+    return tuple(found[partition][group] for partition in range(shards))
 
 
 def _murmur3_int(value: int, seed: int = 42) -> int:

@@ -9,29 +9,27 @@ from __future__ import annotations
 from functools import reduce
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from slackwater.core.errors import ConfigError
 from slackwater.spark.batch import one_input, two_inputs
-from slackwater.spark.carried import Carried, Input, output_schema
+from slackwater.spark.group import Group, Part, Port
+from slackwater.spark.operator_spec import Input, OperatorSpec, output_schema
 from slackwater.spark.packing import (
     PACKED,
-    SHARD,
     UNPACKED,
+    Target,
     canonical_schema,
     numbered,
     pack,
-    quoted,
     shard_labels,
-    spread_and_pack,
     unpack,
 )
-from slackwater.spark.shard import ShardProcessor
+from slackwater.spark.processor import GroupProcessor
 from slackwater.spark.ticks import ticks
 
-__all__ = ["arrow_schema", "carry"]
+__all__ = ["arrow_schema", "carry", "packed_for", "run_groups", "shards_of"]
 
 
 def arrow_schema(df: DataFrame) -> pa.Schema:
@@ -39,7 +37,7 @@ def arrow_schema(df: DataFrame) -> pa.Schema:
     return canonical_schema(to_arrow_schema(df.schema, timezone="UTC"))
 
 
-def carry(dfs: DataFrame | tuple[DataFrame, DataFrame], what: Carried, *,
+def carry(dfs: DataFrame | tuple[DataFrame, DataFrame], what: OperatorSpec, *,
           shards: int | None = None) -> DataFrame:
     """Run a kernel over one or two streaming or batch DataFrames."""
     sides = (dfs,) if isinstance(dfs, DataFrame) else dfs
@@ -48,47 +46,45 @@ def carry(dfs: DataFrame | tuple[DataFrame, DataFrame], what: Carried, *,
     if len(sides) == 1 and not streaming:
         return one_input(sides[0], what, schemas[0], output_schema(what, schemas))
     session = sides[0].sparkSession
-    if shards is None:
-        shards = int(session.conf.get("spark.sql.shuffle.partitions") or 1)
-    if not any(given.shard_by or given.spread for given in what.inputs):
-        shards = 1
-    labels = shard_labels(shards)
+    ports = tuple(Port() for _ in sides)
+    group = Group((Part(what, ports),), shard_labels(shards_of(session, what, shards)))
     packed = reduce(DataFrame.unionAll, (
-        _packed(df, given, schema, labels, at, what.quiet is not None or len(sides) > 1)
-        for at, (df, given, schema) in enumerate(zip(sides, what.inputs, schemas, strict=True))))
-    output = output_schema(what, [_seen(given, schema) for given, schema in
+        packed_for(df, group, group.parts[0], at) for at, df in enumerate(sides)))
+    output = output_schema(what, [seen_columns(given, schema) for given, schema in
                                   zip(what.inputs, schemas, strict=True)])
     if not streaming:
-        return two_inputs(packed, what, output, shards)
-    _check_state_store(session.conf.get("spark.sql.streaming.stateStore.providerClass", ""),
-                       what.step)
+        return two_inputs(packed, what, output, len(group.labels))
     if what.quiet is not None:
-        packed = packed.unionAll(ticks(session, _array(labels), what.quiet))
-    return (
-        packed.groupBy("shard")
-        .transformWithState(ShardProcessor(what, shards), UNPACKED, "append", "none")
-        .mapInArrow(unpack(output), from_arrow_schema(output))
-    )
+        packed = packed.unionAll(ticks(session, group.labels, what.quiet))
+    return run_groups(packed, (group,), what.step).mapInArrow(
+        unpack(output), from_arrow_schema(output))
 
 
-def _packed(df: DataFrame, given: Input, schema: pa.Schema, labels: list[int], at: int,
-            timed: bool) -> DataFrame:
+def shards_of(session: SparkSession, what: OperatorSpec, shards: int | None) -> int:
+    """How many shards a kernel has: as many as asked for, but one if its rows must be together."""
+    if not any(given.shard_by or given.spread for given in what.inputs):
+        return 1
+    return shards or int(session.conf.get("spark.sql.shuffle.partitions") or 1)
+
+
+def packed_for(df: DataFrame, group: Group, part: Part, at: int) -> DataFrame:
+    """The rows of a DataFrame, packed for an input of a step."""
+    given, schema = part.spec.inputs[at], arrow_schema(df)
+    timed = part.spec.quiet is not None or len(part.ports) > 1
     clock = given.greatest_arrival if timed and given.arrival is not None else None
-    if given.spread is not None:
-        return numbered(df).mapInArrow(
-            spread_and_pack(schema, given.spread, labels, at, clock), PACKED)
-    # as text, so that the two sides of a join agree whatever number types their keys have
-    keys = [F.col(quoted(c)).cast("string") for c in given.shard_by]
-    slot = F.pmod(F.xxhash64(*keys), F.lit(len(labels))).cast("int") if keys else F.lit(0)
-    labelled = df.withColumn(SHARD, F.get(_array(labels), slot))
-    return numbered(labelled).mapInArrow(pack(schema, at, labels, clock), PACKED)
+    target = Target(part.name, at, group.labels, given.shard_by, given.spread, clock)
+    return numbered(df).mapInArrow(pack(schema, target), PACKED)
 
 
-def _array(labels: list[int]) -> Column:
-    return F.array(*[F.lit(label) for label in labels])
+def run_groups(packed: DataFrame, groups: tuple[Group, ...], step: str) -> DataFrame:
+    """Run groups of steps over their packed input."""
+    session = packed.sparkSession
+    _check_state_store(session.conf.get("spark.sql.streaming.stateStore.providerClass", ""), step)
+    return packed.groupBy("shard").transformWithState(GroupProcessor(groups), UNPACKED, "append",
+                                                      "none")
 
 
-def _seen(given: Input, schema: pa.Schema) -> pa.Schema:
+def seen_columns(given: Input, schema: pa.Schema) -> pa.Schema:
     """The columns that the kernel sees, where spreading adds some."""
     if given.spread is None:
         return schema

@@ -1,116 +1,226 @@
-"""A shard of a streaming query: its kernel, run over the blobs of each micro-batch."""
+"""A shard of a streaming query: its steps, run one after the other over each micro-batch."""
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Any
 
-from pyspark import cloudpickle
+import numpy as np
+import pyarrow as pa
 from pyspark.sql import Row
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from slackwater.core.errors import SnapshotError
+from slackwater.core.events import NEVER
 from slackwater.core.kernel import Out
-from slackwater.core.state.ipc import batch_of, ipc_batch, ipc_bytes
-from slackwater.spark._state import Head, SparkStore
-from slackwater.spark.carried import Carried, row_column, statuses
+from slackwater.core.names import ARRIVAL
+from slackwater.core.state.ipc import batch_of, ipc_batch
+from slackwater.spark._state import Head, SparkStore, StepStore
+from slackwater.spark.group import Group, Part, Port
+from slackwater.spark.operator_spec import row_column, statuses
+from slackwater.spark.packing import blobs_of
+from slackwater.spark.stats import Stats
 
-__all__ = ["ShardProcessor"]
+__all__ = ["FINISH", "TICK", "ShardRun"]
+
+TICK, FINISH = -1, -2
+"""The number of the input of rows that tell the time, and of those that tell the end."""
+_INDEX = "index"
+FOREVER = int(np.iinfo(np.int64).max)
 
 
-class ShardProcessor(StatefulProcessor):
-    """For transformWithState: groups are shards, rows are blobs and ticks.
+class ShardRun:
+    """One micro-batch of a shard.
 
-    Before a query starts, Spark asks the processor in a process of its own which state it keeps.
-    The kernel takes no part in the answer, so it travels packed: unpacking it there would import
-    all that it is made of, for every operator of every query.
+    Parameters
+    ----------
+    group
+        The steps.
+    head, store
+        The shard's state.
     """
 
-    def __init__(self, what: Carried, shards: int) -> None:
-        self._packed, self._shards = cloudpickle.dumps(what), shards
+    def __init__(self, group: Group, head: Head, store: SparkStore) -> None:
+        self._group, self._head, self._store = group, head, store
+        # what steps have released for those that follow, and how far they have come: on the
+        # arrival clock, and in time
+        self._given: dict[tuple[str, int], list[pa.RecordBatch]] = {}
+        self._come: dict[str, tuple[int | None, int]] = {}
 
-    @cached_property
-    def _what(self) -> Carried:
-        what: Carried = pickle.loads(self._packed)
-        return what
-
-    def init(self, handle: StatefulProcessorHandle) -> None:
-        """Open the state."""
-        self._head = handle.getValueState("head", Head.SCHEMA)
-        self._store = SparkStore(handle)
-
-    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802
-        """Push a micro-batch, and let time pass."""
-        every = list(rows)
-        blobs = sorted((r for r in every if r.blob is not None),
-                       key=lambda r: (r.input, r.part, r.chunk))
-        row = self._head.get()
-        head = Head(self._shards) if row is None else Head.from_row(row)
-        if not blobs and head.held == 0:
+    def run(self, rows: list[Row]) -> Iterator[Row]:
+        """Push the micro-batch, let time pass, give what leaves."""
+        blobs = sorted((r for r in rows if r.blob is not None), key=lambda r: (r.part, r.chunk))
+        ended = any(r.input == FINISH for r in rows)
+        tick = max((r.clock for r in rows if r.input == TICK), default=None)
+        self._told = [r for r in rows if r.blob is None and r.input >= 0]
+        self._tick, self._has_rows = tick, bool(blobs)
+        if not blobs and not ended and not any(self._head.held.values()):
             return  # nothing came and nothing waits
-        now = self._time(head, [r for r in every if r.blob is None], bool(blobs))
-        if not blobs and now is None:
-            self._head.update(head.to_row())
+        self._forget_strangers()
+        for part in self._group.parts:
+            for r in blobs:
+                if r.step == part.name:
+                    self._given.setdefault((part.name, r.input), []).append(ipc_batch(r.blob))
+            yield from self._part(part, ended)
+        if blobs:
+            self._head.tick = tick
+        self._store.flush()
+
+    # -- a step ---------------------------------------------------------------------------------
+
+    def _part(self, part: Part, ended: bool) -> Iterator[Row]:
+        now = self._time(part)
+        fed = {at: batch_of(self._given.pop((part.name, at))) for at in range(len(part.ports))
+               if (part.name, at) in self._given}
+        self._come[part.name] = (now, NEVER)
+        if not fed and now is None and not ended:
             return
-        logic = self._resume(head)
+        stats = Stats(part.spec)
+        for at, port in enumerate(part.ports):
+            if port.merge is not None:
+                merged = self._merge(part, at, port, fed.pop(at, None), now, ended)
+                if merged is not None:
+                    fed[at] = merged
+        logic = self._resume(part.name, part.spec.kernel)
+        if part.ordered:
+            logic.trust()
+        logic.lead(part.promise, shared=part.shared)
         out = None
-        for at in range(len(self._what.inputs)):
-            mine = [ipc_batch(r.blob) for r in blobs if r.input == at]
-            if mine:
-                out = self._what.push(logic, at, batch_of(mine))
-                yield from self._rows(out, at)
+        for at, batch in fed.items():
+            out = part.spec.push(logic, at, batch)
+            yield from self._give(part, out, at, stats)
         if now is not None:
             out = logic.tick(now)
-            head.ticked = now
-            yield from self._rows(out, 0)
+            self._head.ticked[part.name] = now
+            yield from self._give(part, out, 0, stats)
+        if ended:
+            out = logic.finish()
+            yield from self._give(part, out, 0, stats)
         assert out is not None
-        head.held, head.index = out.notes["held"], logic.snapshot()
-        self._store.flush()
-        self._head.update(head.to_row())
+        if part.leads:
+            self._come[part.name] = (now, logic.watermark())
+        self._keep(part.name, logic, out)
+        said = stats.text()
+        if said is not None and part.wanted is not None:
+            yield Row(stream=part.name, status=None, whole=None, rows=0, blob=None, stats=said)
 
-    def _time(self, head: Head, told: list[Row], has_rows: bool) -> int | None:
-        """The time that the kernel is to reach; None: nothing new.
+    def _merge(self, part: Part, at: int, port: Port, rows: pa.RecordBatch | None,
+               now: int | None, ended: bool) -> pa.RecordBatch | None:
+        """The rows of several keys in one order, as far as all of them have come."""
+        name = f"{part.name}~{at}"
+        logic = self._resume(name, port.merge)
+        logic.trust()
+        outs = [] if rows is None else [logic.push(rows)]
+        if now is not None:
+            outs.append(logic.tick(now))
+        if ended:
+            outs.append(logic.finish())
+        if not outs:
+            return None
+        self._keep(name, logic, outs[-1])
+        ready = [out.ready.drop_columns(["_reason", "_released"])
+                 for out in outs if out.ready.num_rows]
+        return batch_of(ready) if ready else None
 
-        It is that of the data, `quiet` behind it, for rows may be under way; real time counts only
-        while the input has nothing more to give.
+    def _give(self, part: Part, out: Out, at: int, stats: Stats) -> Iterator[Row]:
+        """What a step has released: to those that follow, and out of the group."""
+        for status, batch in statuses(out):
+            stats.add(status, batch)
+            for other in self._group.parts:
+                for i, port in enumerate(other.ports):
+                    if (port.above, port.outcome) == (part.name, status):
+                        self._given.setdefault((other.name, i), []).append(
+                            self._seen(port, batch))
+            if part.wanted is None or status in part.wanted:
+                whole = row_column(part.spec, at)
+                for rows, blob in blobs_of(batch):
+                    yield Row(stream=part.name, status=status, whole=whole, rows=rows, blob=blob,
+                              stats=None)
+
+    def _seen(self, port: Port, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Rows as the step that follows sees them: they arrive when they were let go."""
+        assert port.schema is not None
+        names = batch.schema.names
+        columns = []
+        for column in port.schema:
+            if column.name == ARRIVAL and "_released" in names:
+                found = batch.column("_released")
+            elif column.name == ARRIVAL and ARRIVAL not in names:
+                stamp = pa.scalar(self._head.latest or 0, pa.int64()).cast(
+                    pa.timestamp("us", "UTC"))
+                found = pa.repeat(stamp, batch.num_rows)
+            else:
+                found = batch.column(column.name)
+            columns.append(found if found.type == column.type else found.cast(column.type))
+        return pa.RecordBatch.from_arrays(columns, schema=port.schema)
+
+    # -- time -----------------------------------------------------------------------------------
+
+    def _time(self, part: Part) -> int | None:
+        """The time that a step is to reach; None: nothing new."""
+        above = [port.above for port in part.ports if port.above is not None]
+        if part.ordered:
+            now: int | None = min(self._come[name][1] for name in above)
+            now = None if now == NEVER else now
+        else:
+            now = self._time_outside(part) if len(above) < len(part.ports) else FOREVER
+            for name in above:
+                come = self._come[name][0]
+                now = None if now is None or come is None else min(now, come)
+        before = self._head.ticked.get(part.name)
+        return None if now is None or (before is not None and now <= before) else now
+
+    def _time_outside(self, part: Part) -> int | None:
+        """How far the input from outside has come.
+
+        It is the time of the data, `quiet` behind it, for rows may be under way; real time counts
+        only while the input has nothing more to give.
         """
-        tick = max((r.clock for r in told if r.input < 0), default=None)
+        head, spec = self._head, part.spec
         parts: dict[int, dict[int, int]] = {}
-        for r in told:
-            if r.input >= 0:
+        for r in self._told:
+            if r.step == part.name:
                 parts.setdefault(r.input, {})[r.part] = r.clock
-        quiet = self._what.quiet
-        both = len(self._what.inputs) > 1
-        if parts or has_rows:
-            head.read_on(parts, tick)
-            clocks = head.clocks[:len(self._what.inputs)]
+        outside = [at for at, port in enumerate(part.ports) if port.above is None]
+        both = len(part.ports) > 1
+        if parts or self._has_rows:
+            head.read_on(part.name, parts)
+            clocks = [head.clocks.get(f"{part.name}/{at}") for at in outside]
             now = None if None in clocks else min(c for c in clocks if c is not None)
             if both:
                 return now  # what has no partner to come may go
         else:
-            now = None if tick is None else head.caught_up(tick)
-        if now is None or quiet is None:
+            now = None if self._tick is None else head.caught_up(self._tick)
+        if now is None or spec.quiet is None:
             return None
-        now -= quiet
-        if head.ticked is not None and now - head.ticked < quiet // 4:
+        now -= spec.quiet
+        before = head.ticked.get(part.name)
+        if before is not None and now - before < spec.quiet // 4:
             return None
         return now
 
-    def close(self) -> None:
-        """Nothing is open."""
+    # -- state ----------------------------------------------------------------------------------
 
-    def _resume(self, head: Head) -> Any:
-        if head.index is None:
-            return self._what.kernel.start(self._store)
-        if head.shards != self._shards:
+    def _resume(self, name: str, kernel: Any) -> Any:
+        store = StepStore(self._store, name)
+        if name not in self._head.held:
+            return kernel.start(store)
+        if self._head.shards != len(self._group.labels):
+            had, has = self._head.shards, len(self._group.labels)
             raise SnapshotError(
-                "the checkpoint was written with another number of shards", step=self._what.step,
-                expected=f"shards={head.shards}", got=f"shards={self._shards}",
-                hint=f"pass shards={head.shards}, or set spark.sql.shuffle.partitions to it")
-        return self._what.kernel.restore(head.index, self._store)
+                "the checkpoint was written with another number of shards", step=name,
+                expected=f"shards={had}", got=f"shards={has}",
+                hint=f"pass shards={had}, or set spark.sql.shuffle.partitions to it")
+        return kernel.restore(store.get(_INDEX), store)
 
-    def _rows(self, out: Out, at: int) -> Iterator[Row]:
-        for status, batch in statuses(out):
-            yield Row(status=status, whole=row_column(self._what, at), blob=ipc_bytes(batch))
+    def _keep(self, name: str, logic: Any, out: Out) -> None:
+        self._head.held[name] = int(out.notes["held"])
+        StepStore(self._store, name).put(_INDEX, logic.snapshot())
+
+    def _forget_strangers(self) -> None:
+        """Steps that are no longer there have no state any more."""
+        here = {part.name for part in self._group.parts}
+        for name in list(self._head.held):
+            if name.partition("~")[0] not in here:
+                self._store.drop_all(f"{name}/")
+                del self._head.held[name]
+                self._head.ticked.pop(name, None)

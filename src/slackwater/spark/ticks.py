@@ -8,7 +8,7 @@ so that a replay after a crash would do something else.  A tick is data like any
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -17,25 +17,34 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
+from slackwater.spark.shard import FINISH, TICK
+
 __all__ = ["ticks"]
 
 _SHORTEST, _LONGEST = 100_000, 10_000_000
 
 
-def ticks(session: SparkSession, labels: Column, quiet: int) -> DataFrame:
-    """Four ticks in a time of `quiet` microseconds, each for every shard, as packed rows."""
+def ticks(session: SparkSession, labels: Iterable[int], quiet: int | None, *,
+          finish: bool = False) -> DataFrame:
+    """Four ticks in a time of `quiet` microseconds, each for every shard, as packed rows.
+
+    Without `quiet` there are none; with `finish` one row tells every shard that nothing more comes.
+    """
     session.dataSource.register(Ticks)
-    every = min(max(quiet // 4, _SHORTEST), _LONGEST)
+    every = 0 if quiet is None else min(max(quiet // 4, _SHORTEST), _LONGEST)
+    shards: Column = F.array(*[F.lit(label) for label in labels])
     return (
-        session.readStream.format(Ticks.name()).option("every", every).load()
-        .select(F.explode(labels).alias("shard"), F.lit(-1).alias("input"),
+        session.readStream.format(Ticks.name()).option("every", every)
+        .option("finish", str(finish)).load()
+        .select(F.explode(shards).alias("shard"), F.lit(None).cast("string").alias("step"),
+                F.when(F.col("finish"), FINISH).otherwise(TICK).alias("input"),
                 F.lit(-1).alias("part"), F.lit(0).alias("chunk"),
                 F.lit(None).cast("binary").alias("blob"), F.col("tick").alias("clock"))
     )
 
 
 class Ticks(DataSource):
-    """One row a micro-batch with the time, at most one in `every` microseconds."""
+    """One row a micro-batch with the time, at most one in `every` microseconds (0: none)."""
 
     @classmethod
     def name(cls) -> str:
@@ -43,8 +52,8 @@ class Ticks(DataSource):
         return "slackwater_ticks"
 
     def schema(self) -> str:
-        """Microseconds UTC."""
-        return "tick bigint"
+        """Microseconds UTC, and whether this is the end."""
+        return "tick bigint, finish boolean"
 
     def streamReader(self, schema: StructType) -> TicksReader:  # noqa: N802
         """The reader on the driver."""
@@ -56,32 +65,44 @@ class _Tick(InputPartition):
 
 
 class TicksReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Offsets are times; under availableNow time stands still, as befits a replay."""
+    """Offsets are times, and how often the end was told; under availableNow time stands still."""
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
         self._every = int(options["every"])
-        self._still = False
+        self._finish = options["finish"] == "True"
+        self._still = self._every == 0
+        self._ended: int | None = None
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """No ticks in a run that only takes what is there."""
+        """No ticks in a run that only takes what is there, as befits a replay."""
         self._still = True
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
         """Now."""
-        return {"tick": time.time_ns() // 1000}
+        return {"tick": time.time_ns() // 1000, "ends": 0}
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
         """Now, if long enough after the last tick; a clock that was set back gives none."""
+        if self._finish:
+            if self._ended is None:
+                self._ended = start["ends"] + 1
+            return {**start, "ends": self._ended}
         now = time.time_ns() // 1000
-        return {"tick": now} if not self._still and now - start["tick"] >= self._every else start
+        passed = not self._still and now - start["tick"] >= self._every
+        return {**start, "tick": now} if passed else start
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        """One, if time has passed."""
-        return [_Tick(end["tick"])] if end["tick"] > start["tick"] else []
+        """One, if time has passed or the end has come."""
+        found: list[InputPartition] = []
+        if end["ends"] > start["ends"]:
+            found.append(_Tick((end["tick"], True)))
+        elif end["tick"] > start["tick"]:
+            found.append(_Tick((end["tick"], False)))
+        return found
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
         """The end of the time that passed."""
-        yield (partition.value,)
+        yield partition.value
 
     def commit(self, end: dict[str, int]) -> None:
         """Nothing to let go."""

@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
 from slackwater.core.durations import LONGEST, Duration
 from slackwater.core.events import Roles
-from slackwater.core.names import column_names
-from slackwater.correlate import Correlate, bucketed
-from slackwater.correlate.buckets import BUCKET, OWNER, widths
+from slackwater.core.names import BUCKET, column_names
+from slackwater.correlate import Correlate
 from slackwater.correlate.rows import check_key_types, split_by
-from slackwater.spark.carried import Carried, Input
+from slackwater.spark.operator_spec import operator_spec
 from slackwater.spark.operators.arrival import with_arrival
 from slackwater.spark.runner import arrow_schema, carry
 
 __all__ = ["correlate"]
-
-_COPIES = 4  # a bucket is so many times as wide as a right row's reach: about 1/4 copy a row more
-_LEAST = 1_000_000
 
 
 def correlate(
@@ -97,25 +89,6 @@ def correlate(
         for df, names in zip((left, right), keys, strict=True):
             Roles(time_max, key=names).check(df.columns, step="correlate")
         check_key_types(arrow_schema(left), arrow_schema(right), config.by)
-        inputs = tuple(Input(stamp, unit, tuple(keys[i]), side)
-                       for i, side in enumerate(("left", "right")))
-        return carry((left, right), Carried(config, inputs, None, "correlate"), shards=shards)
-    width = max(_COPIES * sum(widths(config)), _LEAST)
-    inputs = tuple(Input(stamp, unit, (), side, _Buckets(config, side, width))
-                   for side in ("left", "right"))
-    kernel = replace(config, by=(BUCKET,), owner=OWNER)
-    pairs = carry((left, right), Carried(kernel, inputs, None, "correlate"), shards=shards)
-    return pairs.drop(BUCKET, f"{BUCKET}_left", f"{BUCKET}_right")
-
-
-@dataclass(frozen=True)
-class _Buckets:
-    """Sends copies of rows to the buckets of time where their partners may be."""
-
-    config: Correlate
-    side: str
-    width: int
-
-    def __call__(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, NDArray[np.integer]]:
-        rows = bucketed(batch, self.side, self.config, self.width)
-        return rows, rows.column(BUCKET).to_numpy()
+    what = operator_spec(config, arrow_schema(left), None, "correlate")
+    pairs = carry((left, right), what, shards=shards)
+    return pairs if config.by else pairs.drop(BUCKET, f"{BUCKET}_left", f"{BUCKET}_right")

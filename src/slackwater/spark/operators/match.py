@@ -11,7 +11,7 @@ from slackwater.core.events import Roles
 from slackwater.core.names import column_names
 from slackwater.query.event_query import event_query
 from slackwater.reorder import Policy
-from slackwater.spark.carried import Carried, Input
+from slackwater.spark.operator_spec import operator_spec
 from slackwater.spark.operators.arrival import with_arrival
 from slackwater.spark.runner import arrow_schema, carry
 
@@ -71,8 +71,5 @@ def match(
     roles.check(df.columns, step="match")
     kernel = event_query(pattern, roles, slack=slack, emit=emit, select=select,
                          max_matches=max_matches, max_future_skew=max_future_skew)
-    equated = kernel.pattern.bind(arrow_schema(df), roles).partition
-    shard_by = (*by, *(column for column in equated if column not in by))
     pause = None if quiet is None else micros(quiet, name="quiet")
-    what = Carried(kernel, (Input(arrival, unit, shard_by),), pause, "match")
-    return carry(df, what, shards=shards)
+    return carry(df, operator_spec(kernel, arrow_schema(df), pause, "match"), shards=shards)

@@ -14,7 +14,7 @@ from slackwater.core.names import column_names
 from slackwater.query import SelectQuery, query_kind
 from slackwater.query.select_parse import parse_select
 from slackwater.reorder import Policy
-from slackwater.spark.carried import Carried, Input
+from slackwater.spark.operator_spec import operator_spec
 from slackwater.spark.operators.arrival import with_arrival
 from slackwater.spark.operators.correlate_query import OPTIONS, pairs_of_views
 from slackwater.spark.operators.match import match
@@ -91,8 +91,5 @@ def query(
     by = column_names(by)
     roles = Roles(time, arrival, source, sequence, key=by, unit=unit)
     kernel = SelectQuery(text, arrow_schema(df), roles, slack, policy)
-    order = kernel.chain.reorder
-    shard_by = order.roles.key if order.scope is None else order.scope
     pause = None if quiet is None else micros(quiet, name="quiet")
-    what = Carried(kernel, (Input(arrival, unit, shard_by),), pause, "query")
-    return carry(df, what, shards=shards)
+    return carry(df, operator_spec(kernel, arrow_schema(df), pause, "query"), shards=shards)

@@ -12,9 +12,9 @@ from slackwater.core.errors import ConfigError
 from slackwater.core.events import Roles
 from slackwater.core.names import column_names
 from slackwater.reorder import Policy, Reorder
-from slackwater.spark.carried import Carried, Input
+from slackwater.spark.operator_spec import operator_spec
 from slackwater.spark.operators.arrival import with_arrival
-from slackwater.spark.runner import carry
+from slackwater.spark.runner import arrow_schema, carry
 
 __all__ = ["reorder"]
 
@@ -90,6 +90,4 @@ def reorder(
     kernel = Reorder(policy, roles, None if scope is None else column_names(scope), max_future_skew,
                      max_delay)
     pause = None if quiet is None else micros(quiet, name="quiet")
-    shard_by = roles.key if kernel.scope is None else kernel.scope
-    what = Carried(kernel, (Input(arrival, unit, shard_by),), pause, "reorder")
-    return carry(df, what, shards=shards)
+    return carry(df, operator_spec(kernel, arrow_schema(df), pause, "reorder"), shards=shards)

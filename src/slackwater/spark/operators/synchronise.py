@@ -9,9 +9,9 @@ from pyspark.sql import DataFrame
 from slackwater.core.durations import Duration, micros
 from slackwater.core.events import Roles
 from slackwater.core.names import column_names
-from slackwater.spark.carried import Carried, Input
+from slackwater.spark.operator_spec import operator_spec
 from slackwater.spark.operators.arrival import with_arrival
-from slackwater.spark.runner import carry
+from slackwater.spark.runner import arrow_schema, carry
 from slackwater.synchronise import FrontierSync
 
 __all__ = ["synchronise"]
@@ -61,5 +61,4 @@ def synchronise(
     kernel = FrontierSync(roles, None if sources is None else tuple(sources), max_delay,
                           max_failures, max_future_skew=max_future_skew)
     pause = None if quiet is None else micros(quiet, name="quiet")
-    what = Carried(kernel, (Input(arrival, unit, by),), pause, "synchronise")
-    return carry(df, what, shards=shards)
+    return carry(df, operator_spec(kernel, arrow_schema(df), pause, "synchronise"), shards=shards)

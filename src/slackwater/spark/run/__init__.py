@@ -6,7 +6,7 @@ numbers about every stream.  May import: pipeline, the operators, sources and si
 
 from __future__ import annotations
 
-from slackwater.spark.pipeline.open import open_for
-from slackwater.spark.pipeline.run import RunError, run_pipeline
+from slackwater.spark.run.open import open_for
+from slackwater.spark.run.runs import RunError, run_pipeline
 
 __all__ = ["RunError", "open_for", "run_pipeline"]

@@ -1,20 +1,34 @@
-"""What the runner has to know about a kernel to carry it."""
+"""What the runner has to know about a kernel to run it: how it is fed, and how it is sharded."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from slackwater.core.errors import ConfigError
 from slackwater.core.events import RESERVED, event_times
 from slackwater.core.kernel import Out
+from slackwater.correlate import Correlate, bucketed
+from slackwater.correlate.buckets import BUCKET, OWNER, widths
+from slackwater.correlate.rows import split_by
+from slackwater.pattern.match import Match
+from slackwater.query import SelectQuery
+from slackwater.query.pairs import PairQuery
+from slackwater.reorder import Reorder
 from slackwater.spark.packing import ROW, canonical_schema
+from slackwater.synchronise.config import Synchroniser
 
-__all__ = ["Carried", "Input", "output_schema", "statuses"]
+__all__ = ["Input", "OperatorSpec", "operator_spec", "output_schema", "row_column", "statuses"]
 
 Spread = Callable[[pa.RecordBatch], tuple[pa.RecordBatch, Any]]
+
+_COPIES = 4  # a bucket is so many times as wide as a right row's reach: about 1/4 copy a row more
+_LEAST = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -49,7 +63,7 @@ class Input:
 
 
 @dataclass(frozen=True)
-class Carried:
+class OperatorSpec:
     """A kernel and how it is fed.
 
     Parameters
@@ -76,8 +90,64 @@ class Carried:
         out: Out = logic.push(batch) if side is None else logic.push(batch, side)
         return out
 
+    @property
+    def promise(self) -> int | None:
+        """What silence promises, if nothing follows: windows and patterns close in silence."""
+        return None if isinstance(self.kernel, (Reorder, Synchroniser)) else self.quiet
 
-def output_schema(what: Carried, schemas: list[pa.Schema]) -> pa.Schema:
+
+def operator_spec(kernel: Any, schema: pa.Schema, quiet: int | None, step: str) -> OperatorSpec:
+    """How a kernel is fed; `schema` has the columns of its first input."""
+    if isinstance(kernel, (Correlate, PairQuery)):
+        return _two_sides(kernel, step)
+    if isinstance(kernel, Match):
+        keys = kernel.roles.key
+        equated = kernel.pattern.bind(schema, kernel.roles).partition
+        shard_by, roles = (*keys, *(c for c in equated if c not in keys)), kernel.roles
+    elif isinstance(kernel, (Reorder, SelectQuery)):
+        order = kernel if isinstance(kernel, Reorder) else kernel.chain.reorder
+        roles = order.roles
+        shard_by = roles.key if order.scope is None else order.scope
+    elif isinstance(kernel, Synchroniser):
+        roles, shard_by = kernel.roles, kernel.roles.key
+    else:
+        raise ConfigError(f"{type(kernel).__name__} does not run on Spark", step=step)
+    return OperatorSpec(kernel, (Input(roles.arrival, roles.unit, tuple(shard_by)),), quiet, step)
+
+
+def _two_sides(kernel: Correlate | PairQuery, step: str) -> OperatorSpec:
+    """By key, or without one by overlapping buckets of time, in which each pair is found once."""
+    pairing = kernel if isinstance(kernel, Correlate) else kernel.correlate
+    roles = pairing.roles
+    roles = roles if isinstance(roles, tuple) else (roles, roles)
+    sides = ("left", "right")
+    if pairing.by:
+        keys = split_by(pairing.by)
+        inputs = tuple(Input(r.arrival, r.unit, tuple(keys[i]), side)
+                       for i, (r, side) in enumerate(zip(roles, sides, strict=True)))
+        return OperatorSpec(kernel, inputs, None, step)
+    width = max(_COPIES * sum(widths(pairing)), _LEAST)
+    inputs = tuple(Input(r.arrival, r.unit, (), side, _Buckets(pairing, side, width))
+                   for r, side in zip(roles, sides, strict=True))
+    spread = replace(pairing, by=(BUCKET,), owner=OWNER)
+    whole: Any = spread if isinstance(kernel, Correlate) else replace(kernel, correlate=spread)
+    return OperatorSpec(whole, inputs, None, step)
+
+
+@dataclass(frozen=True)
+class _Buckets:
+    """Sends copies of rows to the buckets of time where their partners may be."""
+
+    config: Correlate
+    side: str
+    width: int
+
+    def __call__(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, NDArray[np.integer]]:
+        rows = bucketed(batch, self.side, self.config, self.width)
+        return rows, rows.column(BUCKET).to_numpy()
+
+
+def output_schema(what: OperatorSpec, schemas: list[pa.Schema]) -> pa.Schema:
     """The columns of all of a kernel's rows, told by a run over no rows.
 
     The columns of its results, then ``_status``, ``_reason`` and ``_released``.  Where results are
@@ -97,7 +167,7 @@ def output_schema(what: Carried, schemas: list[pa.Schema]) -> pa.Schema:
     return canonical_schema(pa.schema([*results, *added]))
 
 
-def row_column(what: Carried, at: int) -> str:
+def row_column(what: OperatorSpec, at: int) -> str:
     """The column in which late rows of an input come whole."""
     side = what.inputs[at].side
     return ROW if side is None else f"_{side}{ROW}"
@@ -113,4 +183,3 @@ def statuses(out: Out) -> Iterator[tuple[str, pa.RecordBatch]]:
         batch = getattr(out, status)
         if batch.num_rows:
             yield status, batch
-

@@ -18,7 +18,7 @@ from slackwater.spark.operators.match import match
 from slackwater.spark.operators.query import query
 from slackwater.spark.operators.reorder import reorder
 from slackwater.spark.operators.synchronise import synchronise
-from slackwater.spark.pipeline.streams import for_operator, outcome_rows
+from slackwater.spark.run.streams import for_operator, outcome_rows
 from slackwater.spark.sources import read_source
 
 __all__ = ["Builder"]

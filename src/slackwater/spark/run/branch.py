@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from slackwater.pipeline.steps import OUTCOMES, Step
-from slackwater.spark.pipeline.streams import for_sink
+from slackwater.spark.run.streams import for_sink
 from slackwater.spark.sinks import Sink
 
 __all__ = ["BatchWriter", "Outlet"]

@@ -16,11 +16,11 @@ from slackwater.core.durations import micros
 from slackwater.core.errors import SlackwaterError
 from slackwater.pipeline.document import Branch, Pipeline
 from slackwater.pipeline.metrics import Numbers
-from slackwater.spark.pipeline.branch import BatchWriter, Outlet
-from slackwater.spark.pipeline.build import Builder
-from slackwater.spark.pipeline.checkpoint import Checkpoint
-from slackwater.spark.pipeline.failures import words_of
-from slackwater.spark.pipeline.observe import Observer
+from slackwater.spark.run.branch import BatchWriter, Outlet
+from slackwater.spark.run.build import Builder
+from slackwater.spark.run.checkpoint import Checkpoint
+from slackwater.spark.run.failures import words_of
+from slackwater.spark.run.observe import Observer
 from slackwater.spark.sinks import open_sink
 
 __all__ = ["RunError", "run_pipeline"]

@@ -1,0 +1,57 @@
+"""Steps that follow one which puts rows in order: nothing that it released may be late in them.
+
+Such a step knows its input in time order, so time itself is its arrival clock: it waits for
+nothing, and no row can come behind it.  Where it brings several of the other's keys together, their
+rows are merged first, as far as all of them have come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from slackwater.pipeline.steps import Step, StreamName
+from slackwater.query.ast import Name
+from slackwater.query.select_parse import parse_select
+
+__all__ = ["follows_in_order", "in_order", "time_of"]
+
+_ORDERING = ("reorder", "synchronise")
+_TWO = ("correlate", "pairs")
+
+
+def time_of(step: Step) -> str:
+    """The column by whose time a step goes."""
+    named = "time_max" if step.kind in _TWO else "time"
+    return str(step.options.get(named, named))
+
+
+def follows_in_order(step: Step, stream: StreamName, steps: Mapping[str, Step]) -> bool:
+    """Whether a stream comes in the order of the time by which a step that reads it goes."""
+    above = steps.get(stream.node)
+    if above is None or stream.outcome != "ready" or step.kind == "sql":
+        return False
+    if above.options.get("unit") != step.options.get("unit"):
+        return False
+    if above.kind in _ORDERING:
+        return time_of(above) == time_of(step)
+    return above.kind == "select" and time_of(step) in _window_ends(above)
+
+
+def _window_ends(step: Step) -> set[str]:
+    """The columns of a query's results that hold the end of their window."""
+    return {item.name or "window_end" for item in parse_select(step.text or "").items
+            if isinstance(item.expr, Name) and item.expr.name == "window_end"}
+
+
+def in_order(step: Step, steps: Mapping[str, Step]) -> Step:
+    """The step, told to go by its time alone where all of its input comes in order."""
+    if (step.kind == "sql" or not step.inputs or "arrival" in step.options
+            or not all(follows_in_order(step, stream, steps) for stream in step.inputs)):
+        return step
+    options: dict[str, Any] = {**step.options, "arrival": time_of(step)}
+    if (step.kind == "select" and not {"slack", "policy"} & set(step.options)
+            and parse_select(step.text or "").dratio is None):
+        options["slack"] = "0s"
+    return replace(step, options=options, ordered=True)

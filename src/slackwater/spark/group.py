@@ -1,0 +1,85 @@
+"""Steps that run together in each shard of a query: what one releases, the next gets at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from slackwater.reorder import Reorder
+from slackwater.spark.operator_spec import OperatorSpec
+
+__all__ = ["Group", "Part", "Port"]
+
+
+@dataclass(frozen=True)
+class Port:
+    """Where the rows of one input of a step come from.
+
+    Parameters
+    ----------
+    above, outcome
+        The step of the same group whose rows they are, and which of them; None: they come from
+        outside.
+    schema
+        The columns that the step sees of them.
+    merge
+        Brings the other's keys into one order, as far as all of them have come.
+    """
+
+    above: str | None = None
+    outcome: str = "ready"
+    schema: pa.Schema | None = None
+    merge: Reorder | None = None
+
+
+@dataclass(frozen=True)
+class Part:
+    """A step of a group.
+
+    Parameters
+    ----------
+    spec
+        Its kernel; its inputs are those of `ports`.
+    ports
+        Where its rows come from.
+    ordered
+        Its rows come in time order, from steps that promise how far they have come.
+    leads, shared
+        Whether such steps follow this one, and whether one of them brings its keys together.
+    wanted
+        The outcomes that leave the group, beside numbers about the step; None: all, without.
+    """
+
+    spec: OperatorSpec
+    ports: tuple[Port, ...] = (Port(),)
+    ordered: bool = False
+    leads: bool = False
+    shared: bool = False
+    wanted: frozenset[str] | None = None
+
+    @property
+    def name(self) -> str:
+        """The step's name."""
+        return self.spec.step
+
+    @property
+    def promise(self) -> int | None:
+        """What the silence of a key promises (see `slackwater.core.keyed`)."""
+        if self.ordered:
+            return 0  # what has not come by now comes later, in time too
+        return self.spec.quiet if self.leads else self.spec.promise
+
+
+@dataclass(frozen=True)
+class Group:
+    """Steps, each after those that it reads, in so many shards with these labels."""
+
+    parts: tuple[Part, ...]
+    labels: tuple[int, ...]
+
+    @property
+    def quiet(self) -> int | None:
+        """The shortest silence that any of its steps looks out for."""
+        waits = [part.spec.quiet for part in self.parts if part.spec.quiet is not None]
+        return min(waits, default=None)

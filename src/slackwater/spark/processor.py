@@ -1,0 +1,51 @@
+"""The stateful operator of a query: groups of steps, shard by shard."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+from pyspark import cloudpickle
+from pyspark.sql import Row
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from slackwater.spark._state import Head, SparkStore
+from slackwater.spark.group import Group
+from slackwater.spark.shard import ShardRun
+
+__all__ = ["GroupProcessor"]
+
+
+class GroupProcessor(StatefulProcessor):
+    """For transformWithState: groups are shards, rows are blobs and ticks.
+
+    Before a query starts, Spark asks the processor in a process of its own which state it keeps.
+    The kernels take no part in the answer, so they travel packed: unpacking them there would import
+    all that they are made of, for every operator of every query.
+    """
+
+    def __init__(self, groups: tuple[Group, ...]) -> None:
+        self._packed = cloudpickle.dumps(groups)
+
+    @cached_property
+    def _groups(self) -> dict[int, Group]:
+        groups: tuple[Group, ...] = pickle.loads(self._packed)
+        return {label: group for group in groups for label in group.labels}
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Open the state."""
+        self._head = handle.getValueState("head", Head.SCHEMA)
+        self._store = SparkStore(handle)
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802
+        """Push a micro-batch, and let time pass."""
+        group = self._groups[key[0]]
+        row = self._head.get()
+        head = Head(len(group.labels)) if row is None else Head.from_row(row)
+        yield from ShardRun(group, head, self._store).run(list(rows))
+        self._head.update(head.to_row())
+
+    def close(self) -> None:
+        """Nothing is open."""
