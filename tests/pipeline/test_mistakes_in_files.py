@@ -189,9 +189,11 @@ def test_steps_that_lead_nowhere_are_noted():
 
 
 def test_a_select_over_ordered_rows_waits_for_nothing():
-    assert parse(GOOD, "p.yaml", {}).steps["peaks"].options["slack"] == "0s"
-    apart = with_line("reorder: raw", "reorder: raw, by: [site]")
-    assert "slack" not in parse(apart, "p.yaml", {}).steps["peaks"].options
+    """Nor where it brings keys together that are put in order apart: they are merged first."""
+    for text in (GOOD, with_line("reorder: raw", "reorder: raw, by: [site]")):
+        step = parse(text, "p.yaml", {}).steps["peaks"]
+        assert step.ordered
+        assert (step.options["slack"], step.options["arrival"]) == ("0s", "time")
 
 
 def test_a_pattern_over_ordered_rows_goes_by_their_time():

@@ -1,4 +1,4 @@
-"""What a pipeline becomes: its plan drawn, its branches, and no secret in any of it."""
+"""What a pipeline becomes: its plan drawn, its queries, and no secret in any of it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from slackwater.cli import main
 from slackwater.pipeline import PipelineError, parse
 from slackwater.pipeline.draw import as_json, draw
-from slackwater.pipeline.fingerprint import branch_plan
+from slackwater.pipeline.fingerprint import query_plan
 from slackwater.pipeline.secrets import Secrets, hide_credentials
 from slackwater.pipeline.sql_streams import sql_streams, with_quoted_streams
 
@@ -42,7 +42,7 @@ DRAWN = """plant
 
 raw: kafka servers=broker:9092 topic=a,b kafka.sasl.jaas.config=*** kafka.client.id=me
 └─▶ clean: reorder policy=tide(loss=0.1%) source=device
-    ├─▶ peaks: query SELECT device, MAX(value) AS peak FROM clean [RANGE 30 s] GROUP BY device slack=0s
+    ├─▶ peaks: query SELECT device, MAX(value) AS peak FROM clean [RANGE 30 s] GROUP BY device arrival=time slack=0s
     │   ├─▶ both: sql SELECT *, '***' AS t FROM other o JOIN peaks USING (device)
     │   │   └─▶ [all] console (at least once)
     │   └─▶ [peaks] postgres url=postgresql://***@db/x table=t key=device (exactly once)
@@ -51,7 +51,7 @@ raw: kafka servers=broker:9092 topic=a,b kafka.sasl.jaas.config=*** kafka.client
 other: nats servers=nats://***@nats:4222 stream=s token=***
 └─▶ both (above)
 
-streaming queries: clean, peaks, both
+streaming queries: main, both
 checkpoint: state/plant"""  # noqa: E501
 
 
@@ -67,7 +67,7 @@ def test_secrets_are_in_no_output():
     pipeline = plant()
     shown = [draw(pipeline), json.dumps(as_json(pipeline)), repr(pipeline.sources),
              repr(pipeline.sinks),
-             json.dumps([branch_plan(pipeline, b) for b in pipeline.branches])]
+             json.dumps([query_plan(pipeline, q) for q in pipeline.queries])]
     for secret in SECRETS:
         assert not any(secret in text for text in shown), secret
         assert secret not in pipeline.secrets.redact(f"cannot log in with {secret}: refused")
@@ -83,10 +83,10 @@ def test_secrets_are_in_no_message():
     assert "***" in str(refused.value)
 
 
-def test_branches_and_what_they_are_made_of():
+def test_queries_and_what_they_are_made_of():
     pipeline = plant()
-    assert [(b.node, [s.name for s in b.sinks]) for b in pipeline.branches] == [
-        ("clean", ["late"]), ("peaks", ["peaks"]), ("both", ["all"])]
+    assert [(q.name, [s.name for s in q.sinks]) for q in pipeline.queries] == [
+        ("main", ["peaks", "late"]), ("both", ["all"])]
     assert list(pipeline.upstream("both")) == ["other", "raw", "clean", "peaks", "both"]
 
 

@@ -14,7 +14,7 @@ from slackwater.core.errors import SnapshotError
 from slackwater.core.state import bundle, unbundle
 from slackwater.correlate import Correlate
 from slackwater.pipeline import Pipeline, parse
-from slackwater.pipeline.fingerprint import FORMAT, branch_plan, changes, read_plan
+from slackwater.pipeline.fingerprint import FORMAT, changes, query_plan, read_plan
 from slackwater.query import SelectQuery
 from slackwater.query.event_query import event_query
 from slackwater.synchronise import FrontierSync
@@ -39,7 +39,7 @@ def pipeline(text: str = TEXT) -> Pipeline:
 
 def stored(one: Pipeline) -> dict:
     plan = {"format": FORMAT, "slackwater": "0", "name": one.name, "id": "x", "shards": 2,
-            "branches": {b.node: branch_plan(one, b) for b in one.branches}}
+            "groups": {}, "queries": {q.name: query_plan(one, q) for q in one.queries}}
     return read_plan(json.loads(json.dumps(plan)))
 
 
@@ -70,7 +70,7 @@ def test_what_does_not_touch_the_state_is_free(old, new):
     ("source: device", "source: device, max_future_skew: 1h", "steps.clean.max_future_skew"),
     ("source: device", "source: device, quiet: 3s", "steps.clean.quiet"),
     ("  out:", "  two: {from: peaks, kind: console}\n  out:", "sinks.two"),
-    ("  out:", "  two: {from: clean.late, kind: console}\n  out:", "query clean"),
+    ("  out:", "  two: {from: clean.late, kind: console}\n  out:", "sinks.two"),
 ])
 def test_what_the_state_can_live_with_is_told(old, new, where):
     assert found(old, new) == [(where, None)]
@@ -96,11 +96,17 @@ def test_what_the_state_cannot_live_with_is_refused(old, new, where, why):
     assert (where, True) in [(w, r is not None and why in r) for w, r in told]
 
 
-def test_a_query_that_went_and_came_back_is_compared_with_what_it_was():
+def test_steps_come_and_go():
+    """Each has a state of its own; a query apart is what it was, or another."""
     plan = stored(pipeline())
-    moved = pipeline(TEXT.replace("from: peaks", "from: clean"))
-    assert [(c.where, c.refused) for c in changes(plan, moved)] == [
-        ("query clean", None), ("query peaks", None)]
+    less = pipeline(TEXT.replace("from: peaks", "from: clean"))
+    assert [(c.where, c.refused) for c in changes(plan, less)] == [("steps.peaks", None)]
+    assert [(c.where, c.refused) for c in changes(stored(less), pipeline())] == [
+        ("steps.peaks", None)]
+    apart = TEXT.replace("sinks:", "  top: {sql: SELECT max(peak) FROM peaks}\nsinks:").replace(
+        "from: peaks", "from: top")
+    assert [(c.where, c.refused) for c in changes(plan, pipeline(apart))] == [
+        ("query top", None), ("query main", None)]
     changed = pipeline(TEXT.replace("RANGE 3 s", "RANGE 4 s"))
     assert any(c.refused for c in changes(plan, changed))
 

@@ -45,7 +45,7 @@ def numbers() -> Numbers:
     raw.unreadable = 2
     clean.ready, clean.late, clean.quarantined = 95, 1, 2
     clean.latency, clean.buffer, clean.lag = (0.1, 0.2, 0.25), 0.05, 0.5
-    found.batch("peaks", 7, 1.25, 100, 30, 4096)
+    found.batch("main", 7, 1.25, 100, 30, 4096)
     found.seen("clean", {"a": 60, 'b"\n': 38}, {"a": 1}, 1090.0)
     return found
 
@@ -65,9 +65,9 @@ def test_the_text_that_prometheus_reads():
         'slackwater_latency_seconds{pipeline="plant",stream="clean",quantile="0.99"} 0.25',
         'slackwater_buffer_seconds{pipeline="plant",stream="clean"} 0.05',
         'slackwater_watermark_lag_seconds{pipeline="plant",stream="clean"} 0.5',
-        'slackwater_batch_seconds{pipeline="plant",query="peaks"} 1.25',
-        'slackwater_state_rows{pipeline="plant",query="peaks"} 30',
-        'slackwater_state_bytes{pipeline="plant",query="peaks"} 4096',
+        'slackwater_batch_seconds{pipeline="plant",query="main"} 1.25',
+        'slackwater_state_rows{pipeline="plant",query="main"} 30',
+        'slackwater_state_bytes{pipeline="plant",query="main"} 4096',
         'slackwater_source_late_total{pipeline="plant",stream="clean",source="a"} 1',
         'slackwater_source_rows_total{pipeline="plant",stream="clean",source="b\\"\\n"} 38',
         'slackwater_source_silence_seconds{pipeline="plant",stream="clean",source="a"} 10',
@@ -104,8 +104,8 @@ def test_the_endpoint():
 def test_the_run_log(tmp_path):
     run = Numbers(plant(log=str(tmp_path / "logs" / "run.jsonl")))
     with run.told():
-        run.batch("peaks", 0, 0.5, 10, 1, 100)
-        run.batch("again", 0, 0.5, 10, 1, 100)
+        run.batch("main", 0, 0.5, 10, 1, 100)
+        run.batch("main", 0, 0.5, 10, 1, 100)
         run.tell()
         run.tell()  # no news, no line
     with pytest.raises(RuntimeError), run.told():

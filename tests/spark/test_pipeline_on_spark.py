@@ -56,7 +56,7 @@ def plant(tmp_path_factory, spark):
     table = feed(3000, seed=4)
     write_files(table, folder / "in", 4)
     (folder / "in" / "0003.parquet").rename(folder / "0003.parquet")
-    numbers = run_pipeline(load(write(folder)), spark, until_done=True)
+    numbers = run_pipeline(load(write(folder)), spark, until_done=True, keep_held=True)
     return folder, table, numbers
 
 
@@ -87,11 +87,11 @@ def test_rows_and_their_numbers(plant, spark):
     assert sum(h.rows for h in health.values()) == sum(count.values())
     assert sum(h.late for h in health.values()) == count["late"]
     assert set(health) == {f"k{i}" for i in range(5)}
-    assert numbers.queries["clean"].batches == 2
-    assert numbers.queries["high"].state_rows > 0
+    assert numbers.queries["main"].batches == 2
+    assert numbers.queries["main"].state_rows > 0
     lines = [json.loads(line) for line in (folder / "run.jsonl").open()]
     assert [lines[0]["event"], lines[-1]["event"]] == ["start", "stop"]
-    assert {line["query"] for line in lines if line["event"] == "batch"} == {"clean", "high"}
+    assert {line["query"] for line in lines if line["event"] == "batch"} == {"main"}
 
 
 def test_what_was_held_goes_on_after_a_restart(plant, spark):
@@ -100,7 +100,8 @@ def test_what_was_held_goes_on_after_a_restart(plant, spark):
     told: list[str] = []
     # a parameter that the state can live with: it is told, and the run goes on
     changed = TEXT.replace("kslack(initial=100ms)", "'kslack(initial=100ms, scale=0.8)'")
-    run_pipeline(load(write(folder, changed)), spark, until_done=True, started=told.extend)
+    run_pipeline(load(write(folder, changed)), spark, until_done=True, keep_held=True,
+                 started=told.extend)
     assert [line.partition(":")[0] for line in told] == ["steps.clean.policy"]
     truth = expected(KERNEL, table, finish=False)
     ready = [row for (_, s), rows in truth.items() if s == "ready" for row, _, _ in rows]
@@ -140,9 +141,9 @@ def test_a_change_that_the_state_cannot_live_with(plant, spark, old, new, why):
 def test_begin_anew(plant, spark):
     folder, table, _ = plant
     with pytest.raises(ConfigError, match="the output of another run"):
-        run_pipeline(load(write(folder)), spark, until_done=True, fresh=True)
+        run_pipeline(load(write(folder)), spark, until_done=True, keep_held=True, fresh=True)
     numbers = run_pipeline(load(write(folder, TEXT.replace("path: out/", "path: new/"))), spark,
-                           until_done=True, fresh=True)
+                           until_done=True, keep_held=True, fresh=True)
     assert numbers.summary()["raw"]["in"] == table.num_rows
     assert (folder / ".slackwater" / "plant.old-1" / "slackwater.json").exists()
 
@@ -159,7 +160,7 @@ def test_a_state_of_another_kernel_is_refused(plant, spark):
     stored.write_text(kept.replace("kslack(initial=100ms)", "static(buffer=1s)"))
     try:
         with pytest.raises(RunError) as failed:
-            run_pipeline(load(write(folder, text)), spark, until_done=True)
+            run_pipeline(load(write(folder, text)), spark, until_done=True, keep_held=True)
     finally:
         stored.write_text(kept)
     assert str(failed.value).splitlines()[0].endswith(
@@ -172,8 +173,8 @@ def test_a_sink_that_fails_stops_everything(tmp_path, spark):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "clean").write_text("a file, where a folder should be")
     with pytest.raises(RunError) as failed:
-        run_pipeline(load(write(tmp_path)), spark, until_done=True)
-    assert "plant.clean" in str(failed.value)
+        run_pipeline(load(write(tmp_path)), spark, until_done=True, keep_held=True)
+    assert "the sink 'clean' failed" in str(failed.value)
     assert "at org.apache" not in str(failed.value)
     assert not [q for q in spark.streams.active if (q.name or "").startswith("plant.")]
     assert json.loads((tmp_path / "run.jsonl").read_text().splitlines()[-1])["event"] == "failed"
@@ -183,7 +184,7 @@ def test_sql_that_spark_refuses(tmp_path, spark):
     write_files(feed(200), tmp_path / "in", 1)
     with pytest.raises(ConfigError, match=r"steps\.high\.sql"):
         run_pipeline(load(write(tmp_path, TEXT.replace("peak > 2", "peek > 2"))), spark,
-                     until_done=True)
+                     until_done=True, keep_held=True)
     assert not (tmp_path / "out").exists()
 
 
@@ -246,7 +247,7 @@ sinks:
         while not (tmp_path / ".slackwater" / "live" / "slackwater.json").exists():
             time.sleep(0.1)
         with pytest.raises(ConfigError) as refused:
-            run_pipeline(pipeline, spark, until_done=True)
+            run_pipeline(pipeline, spark, until_done=True, keep_held=True)
         refusals.append(str(refused.value))
         while time.monotonic() < deadline and not found:
             rows = rows_of(tmp_path / "out" / "clean")
@@ -303,7 +304,7 @@ sinks:
   asked: {from: asked, kind: json, path: out/asked}
   plain: {from: plain, kind: json, path: out/plain}
 """
-    run_pipeline(load(write(tmp_path, text)), spark, until_done=True)
+    run_pipeline(load(write(tmp_path, text)), spark, until_done=True, keep_held=True)
     asked = sorted((r["door"], r["lamp"]) for r in rows_of(tmp_path / "out" / "asked"))
     plain = sorted((r["id_left"], r["id_right"]) for r in rows_of(tmp_path / "out" / "plain"))
     assert asked == plain == [(i, i) for i in range(20)]

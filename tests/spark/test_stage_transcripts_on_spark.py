@@ -17,7 +17,7 @@ from pyspark import cloudpickle
 from pyspark.sql import functions as F
 
 import many
-from slackwater.spark.operator_spec import OperatorSpec, Input
+from slackwater.spark.operator_spec import Input, OperatorSpec
 from slackwater.spark.runner import carry
 from spark_feed import write_parts
 from test_reorder_on_spark import drain, stream
@@ -63,8 +63,8 @@ def parts(*, closed: bool) -> list[pa.Table]:
 def every() -> OperatorSpec:
     """All cases' kernels in one operator."""
     kernels = tuple(transcripts.kernel_of(stage, case, SCHEMA) for stage, case in CASES)
-    return OperatorSpec(many.Many(kernels, matches=False), (Input("arrival", "s", ("case",)),), None,
-                   "transcripts")
+    return OperatorSpec(many.Many(kernels, matches=False), (Input("arrival", "s", ("case",)),),
+                        None, "transcripts")
 
 
 def is_last(row: dict[str, Any]) -> bool:

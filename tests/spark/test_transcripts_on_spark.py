@@ -27,7 +27,7 @@ from slackwater.core.events import Roles
 from slackwater.pattern import EMIT
 from slackwater.query.event_query import event_query
 from slackwater.spark import match
-from slackwater.spark.operator_spec import OperatorSpec, Input
+from slackwater.spark.operator_spec import Input, OperatorSpec
 from slackwater.spark.runner import carry
 from spark_feed import write_parts
 from test_reorder_on_spark import drain, stream

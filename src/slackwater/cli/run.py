@@ -23,7 +23,10 @@ def command(
     file: Annotated[str, typer.Argument(
         metavar="FILE", show_default=False, help="A pipeline file (YAML).")],
     until_done: Annotated[bool, typer.Option(
-        "--until-done", help="Take what the sources have now, then end.")] = False,
+        "--until-done", help="Take what the sources have now, release all that is held, then end."
+    )] = False,
+    keep_held: Annotated[bool, typer.Option(
+        "--keep-held", help="With --until-done: keep what is held, for a later run.")] = False,
     master: Annotated[str | None, typer.Option(
         "--master", metavar="URL", show_default=False,
         help="Spark's master: local[4], spark://host:7077, …; else this machine.")] = None,
@@ -45,7 +48,8 @@ def command(
         try:
             with _stopped_by_signals(stop):
                 numbers = runner.run_pipeline(
-                    pipeline, session, until_done=until_done, fresh=fresh, stop=stop,
+                    pipeline, session, until_done=until_done, keep_held=keep_held, fresh=fresh,
+                    stop=stop,
                     started=lambda told: _started(pipeline, told, until_done))
         finally:
             session.stop()

@@ -16,10 +16,17 @@ from numpy.typing import NDArray
 from slackwater.core.durations import format_duration
 from slackwater.core.errors import ConfigError, UnknownColumn
 from slackwater.core.names import RESERVED, check_reserved, column_names
-from slackwater.core.times import NEVER, TIMES_PER_SECOND, event_times, guess_unit, settle_unit
+from slackwater.core.times import (
+    FOREVER,
+    NEVER,
+    TIMES_PER_SECOND,
+    event_times,
+    guess_unit,
+    settle_unit,
+)
 
-__all__ = ["NEVER", "RESERVED", "Roles", "Usable", "event_times", "guess_unit", "settle_unit",
-           "usable_rows"]
+__all__ = ["FOREVER", "NEVER", "RESERVED", "Roles", "Usable", "event_times", "guess_unit",
+           "settle_unit", "usable_rows"]
 
 Int64 = NDArray[np.int64]
 

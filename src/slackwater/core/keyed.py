@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from slackwater.core.clock import Doubt, follow, has_jump
 from slackwater.core.compiled import njit
 from slackwater.core.durations import format_duration
-from slackwater.core.events import NEVER, Roles
+from slackwater.core.events import FOREVER, NEVER, Roles
 from slackwater.core.kernel import Store
 from slackwater.core.outcome import outcome
 from slackwater.core.stage import NONE, Arrivals, StageLogic, Step, joined
@@ -44,7 +44,6 @@ from slackwater.core.state.pages import Pages
 __all__ = ["ARRIVAL_JUMP", "Keyed", "KeyedLogic", "merged", "positions", "silences", "stamped"]
 
 Int64 = NDArray[np.int64]
-_NO_JUMP = int(np.iinfo(np.int64).max)
 _SWEEP = 4096  # rows after which a look at all keys is worth it, however few there are
 
 ARRIVAL_JUMP = 86_400_000_000
@@ -101,6 +100,8 @@ class KeyedLogic(StageLogic):
         """Whether keys that are new start at the watermark of all."""
         self.promised = NEVER
         """The watermark that was last given out."""
+        self.taken = 0
+        """The number of the next row to be taken, while time passes."""
 
     # -- what a stage adds ----------------------------------------------------------------------
 
@@ -156,6 +157,7 @@ class KeyedLogic(StageLogic):
         """Let time pass; rows in doubt that it has reached are confirmed."""
         self._sweep(0, at_once=True)  # before: what this step has to say may name any key
         steps = self._take_confirmed(now)
+        self.taken = self.count
         if now != NEVER:
             self.now = max(self.now, now)
         steps.append(self.pass_time_keyed(now))
@@ -175,11 +177,15 @@ class KeyedLogic(StageLogic):
 
     def trust(self) -> None:
         """Rows come from a stage that has judged their clock: none is in doubt."""
-        self._doubt.jump = _NO_JUMP
+        self._doubt.jump = FOREVER
 
-    def watermark(self) -> int:
-        """No row that is released from now on is older (NEVER: there is no telling)."""
-        self.promised = max(self.promised, self.least_mark())
+    def watermark(self, upto: int = FOREVER) -> int:
+        """No row that is released from now on is older (NEVER: there is no telling).
+
+        `upto` is as far as the input itself has come, where that is known: keys that have not been
+        seen yet start there.
+        """
+        self.promised = max(self.promised, min(self.least_mark(), upto))
         return self.promised
 
     @property
@@ -326,7 +332,9 @@ class KeyedLogic(StageLogic):
         """Start keys afresh that are new, or new again; where this piece ends, and what they held.
         """
         fresh, self._fresh = self._fresh, NONE
-        stop, again, steps = len(slot), NONE, []
+        self.taken = n
+        stop, again = len(slot), NONE
+        steps: list[Step] = []
         waits = [w for w in (self.forget_after, self.promise) if w is not None]
         if waits and len(slot):
             self.clocks.need(slot[at:])
@@ -351,7 +359,7 @@ class KeyedLogic(StageLogic):
         """Let time pass for keys that were silent; which of them start afresh."""
         first = _first_arrivals(slot, arrival, at, silent, self._numbers)
         gap = first - self.clocks["clock"][silent]
-        over = gap > (_NO_JUMP if self.forget_after is None else self.forget_after)
+        over = gap > (FOREVER if self.forget_after is None else self.forget_after)
         if self.promise is not None:
             kept = ~over & (gap > self.promise)
             if kept.any():

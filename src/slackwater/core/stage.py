@@ -181,7 +181,7 @@ class StageLogic(ABC):
         """Rows come in order from a stage that has judged their clock."""
         return
 
-    def watermark(self) -> int:
+    def watermark(self, upto: int = NEVER) -> int:
         """No row that is released from now on is older (NEVER: there is no telling)."""
         return NEVER
 

@@ -17,14 +17,17 @@ from numpy.typing import NDArray
 
 from slackwater.core.errors import ConfigError, DataError
 
-__all__ = ["FIRST_TIME", "LAST_TIME", "NEVER", "TIMES_PER_SECOND", "event_times", "guess_unit",
-           "settle_unit"]
+__all__ = ["FIRST_TIME", "FOREVER", "LAST_TIME", "NEVER", "TIMES_PER_SECOND", "event_times",
+           "guess_unit", "settle_unit"]
 
 Int64 = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 NEVER = int(np.iinfo(np.int64).min)
 """A moment that nobody knows: the arrival of a row without a readable one."""
+
+FOREVER = int(np.iinfo(np.int64).max)
+"""Later than every moment."""
 
 FIRST_TIME, LAST_TIME = -62_135_596_800_000_000, 253_402_300_799_999_999
 """The first microsecond of the year 1, and the last one of the year 9999, as in `datetime`."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from slackwater.core.compiled import njit
 from slackwater.core.durations import format_duration
 from slackwater.core.errors import ConfigError, did_you_mean
-from slackwater.core.events import NEVER
+from slackwater.core.events import FOREVER, NEVER
 from slackwater.core.kernel import Out, Store
 from slackwater.core.outcome import outcome
 from slackwater.core.stage import Arrivals, StageLogic, Step, empty_rows
@@ -40,7 +40,6 @@ __all__ = ["SIDES", "CorrelateLogic"]
 
 Int64 = NDArray[np.int64]
 SIDES = ("left", "right")
-FOREVER = int(np.iinfo(np.int64).max)
 _MIN = "__min"  # where the earliest time travels with a held row
 
 

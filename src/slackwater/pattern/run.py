@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from slackwater.core.errors import DataError
-from slackwater.core.events import NEVER
+from slackwater.core.events import FOREVER, NEVER
 from slackwater.core.kernel import MemoryStore
 from slackwater.core.release import order_by_key
 from slackwater.core.state.buffer import Rows
@@ -36,7 +36,6 @@ from slackwater.reorder.reorder import running_numbers
 __all__ = ["FOREVER", "Batch", "Passed", "Runner", "less"]
 
 Int64 = NDArray[np.int64]
-FOREVER = int(np.iinfo(np.int64).max)
 _NOTHING = FOREVER - 1  # the first event has no match so far
 
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 from slackwater.core.errors import SlackwaterError, UnknownColumn, did_you_mean
 from slackwater.pipeline.columns import source_schema
 from slackwater.pipeline.kernels import Made, make_kernel, operator_schema
-from slackwater.pipeline.order import in_order
 from slackwater.pipeline.mistakes import Mistake, Mistakes
+from slackwater.pipeline.order import in_order
 from slackwater.pipeline.parts import ReadSource, ReadStep
 from slackwater.pipeline.steps import COLUMN_ROLES, Step, StreamName
 from slackwater.query import QueryError

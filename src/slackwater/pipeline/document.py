@@ -113,12 +113,10 @@ class Pipeline:
     def _apart(self, node: str) -> bool:
         """Whether something that a node is made of cannot run in the main query."""
         steps = [self.steps[n] for n in self.upstream(node) if n in self.steps]
-        return any(
-            (step.kind == "sql" and self._follows_a_step(step) and not is_stateless(step.text or ""))
-            or (step.kind != "sql" and any(
-                s.node in self.steps and self.steps[s.node].kind == "sql"
-                and self._follows_a_step(self.steps[s.node]) for s in step.inputs))
-            for step in steps)
+        late_sql = {s.name for s in steps if s.kind == "sql" and self._follows_a_step(s)}
+        return any(not is_stateless(step.text or "") if step.name in late_sql
+                   else step.kind != "sql" and any(s.node in late_sql for s in step.inputs)
+                   for step in steps)
 
     def _follows_a_step(self, sql: Step) -> bool:
         """Whether SQL reads, perhaps through other SQL, what a step has made."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from slackwater.core.events import FOREVER
 from slackwater.core.kernel import Out, Store
 from slackwater.core.names import BUCKET
 from slackwater.correlate import Correlate
@@ -89,9 +90,9 @@ class PairLogic:
         """Rows come in order from a stage that has judged their clock."""
         self._logic.trust()
 
-    def watermark(self) -> int:
+    def watermark(self, upto: int = FOREVER) -> int:
         """There is no telling."""
-        found: int = self._logic.watermark()
+        found: int = self._logic.watermark(upto)
         return found
 
     def _selected(self, out: Out) -> Out:

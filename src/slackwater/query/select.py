@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from slackwater.core.durations import Duration
 from slackwater.core.errors import ConfigError
-from slackwater.core.events import Roles
+from slackwater.core.events import FOREVER, Roles
 from slackwater.core.kernel import Out, Store
 from slackwater.core.names import column_names
 from slackwater.query.ast import Name
@@ -175,9 +175,9 @@ class SelectLogic:
         """Rows come in order from a stage that has judged their clock."""
         self._chain.trust()
 
-    def watermark(self) -> int:
+    def watermark(self, upto: int = FOREVER) -> int:
         """No window that ends earlier will be emitted."""
-        return self._chain.watermark()
+        return self._chain.watermark(upto)
 
     def _selected(self, out: Out) -> Out:
         plan, results = self._config.plan, out.ready

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from slackwater.core.compiled import njit
 from slackwater.core.durations import Duration, micros
 from slackwater.core.errors import ConfigError, DataError
-from slackwater.core.events import NEVER, Roles
+from slackwater.core.events import FOREVER, NEVER, Roles
 from slackwater.core.kernel import Store
 from slackwater.core.keyed import Keyed, KeyedLogic, merged, positions, silences, stamped
 from slackwater.core.release import mark_of, released, walk_over
@@ -30,7 +30,6 @@ from slackwater.reorder.policy import NO_SEQUENCE, Explains, Policy, Seen
 __all__ = ["Reorder"]
 
 Int64 = NDArray[np.int64]
-FOREVER = int(np.iinfo(np.int64).max)
 
 
 @dataclass(frozen=True)
@@ -257,7 +256,7 @@ class ReorderLogic(KeyedLogic):
         silent = np.flatnonzero((self.clocks["clock"][:len(now)] < now)
                                 & (limits > self._marks["time"][:len(now)]))
         # all rows so far that are not after it have been released
-        self._marks.move(silent, limits[silent], np.full(len(silent), self.count - 1))
+        self._marks.move(silent, limits[silent], np.full(len(silent), self.taken - 1))
 
         def reached(keys: pa.RecordBatch) -> Int64:
             found = self.keys.find(keys)

@@ -73,10 +73,14 @@ class Part:
 
 @dataclass(frozen=True)
 class Group:
-    """Steps, each after those that it reads, in so many shards with these labels."""
+    """Steps, each after those that it reads, in so many shards with these labels.
+
+    Without steps it only hands on the rows of the stream that `passes`.
+    """
 
     parts: tuple[Part, ...]
     labels: tuple[int, ...]
+    passes: str | None = None
 
     @property
     def quiet(self) -> int | None:

@@ -104,34 +104,38 @@ class Target:
     clock: Clock | None
 
 
-def pack(schema: pa.Schema, target: Target) -> Callable[[Batches], Batches]:
-    """For mapInArrow: rows of the canonical `schema` → one blob per shard and chunk."""
+def pack(schema: pa.Schema, targets: tuple[Target, ...]) -> Callable[[Batches], Batches]:
+    """For mapInArrow: rows of the canonical `schema` → for each target a blob per shard and chunk.
+    """
 
     def run(batches: Batches) -> Batches:
         context = TaskContext.get()
         part = context.partitionId() if context is not None else 0
         waiting: list[pa.RecordBatch] = []
         rows = size = chunk = 0
-        reached: int | None = None
+        reached: list[int | None] = [None] * len(targets)
 
-        def packed() -> pa.RecordBatch:
-            nonlocal reached
-            given, label = _split(cast_to(batch_of(waiting), schema), target)
-            now = None if target.clock is None else target.clock(given)
-            reached = now if reached is None else max(reached, now or reached)
-            return _pack_chunk(given, label, target, part, chunk)
+        def packed() -> Batches:
+            whole = cast_to(batch_of(waiting), schema)
+            for i, target in enumerate(targets):
+                given, label = _split(whole, target)
+                now = None if target.clock is None else target.clock(given)
+                if now is not None:
+                    reached[i] = max(now, reached[i] or now)
+                yield _pack_chunk(given, label, target, part, chunk)
 
         for batch in batches:
             waiting.append(batch)
             rows, size = rows + batch.num_rows, size + batch.nbytes
             if rows >= _CHUNK or size >= _BYTES:
-                yield packed()
+                yield from packed()
                 waiting, rows, size, chunk = [], 0, 0, chunk + 1
         if rows:
-            yield packed()
-        if reached is not None:
-            labels = list(target.labels)
-            yield _packed(labels, target, part, -1, [None] * len(labels), reached)
+            yield from packed()
+        for target, now in zip(targets, reached, strict=True):
+            if now is not None:
+                labels = list(target.labels)
+                yield _packed(labels, target, part, -1, [None] * len(labels), now)
 
     return run
 

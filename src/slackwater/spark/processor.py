@@ -11,8 +11,10 @@ from pyspark import cloudpickle
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
+from slackwater.core.state.ipc import ipc_batch
 from slackwater.spark._state import Head, SparkStore
 from slackwater.spark.group import Group
+from slackwater.spark.packing import ROW
 from slackwater.spark.shard import ShardRun
 
 __all__ = ["GroupProcessor"]
@@ -42,6 +44,11 @@ class GroupProcessor(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802
         """Push a micro-batch, and let time pass."""
         group = self._groups[key[0]]
+        if group.passes is not None:
+            for blob in (r.blob for r in rows if r.blob is not None):
+                yield Row(stream=group.passes, status="ready", whole=ROW,
+                          rows=ipc_batch(blob).num_rows, blob=blob, stats=None)
+            return
         row = self._head.get()
         head = Head(len(group.labels)) if row is None else Head.from_row(row)
         yield from ShardRun(group, head, self._store).run(list(rows))

@@ -29,7 +29,8 @@ from slackwater.spark.packing import (
 from slackwater.spark.processor import GroupProcessor
 from slackwater.spark.ticks import ticks
 
-__all__ = ["arrow_schema", "carry", "packed_for", "run_groups", "shards_of"]
+__all__ = ["arrow_schema", "carry", "packed_for", "run_groups", "shards_of",
+           "target_of"]
 
 
 def arrow_schema(df: DataFrame) -> pa.Schema:
@@ -49,7 +50,7 @@ def carry(dfs: DataFrame | tuple[DataFrame, DataFrame], what: OperatorSpec, *,
     ports = tuple(Port() for _ in sides)
     group = Group((Part(what, ports),), shard_labels(shards_of(session, what, shards)))
     packed = reduce(DataFrame.unionAll, (
-        packed_for(df, group, group.parts[0], at) for at, df in enumerate(sides)))
+        packed_for(df, target_of(group, group.parts[0], at)) for at, df in enumerate(sides)))
     output = output_schema(what, [seen_columns(given, schema) for given, schema in
                                   zip(what.inputs, schemas, strict=True)])
     if not streaming:
@@ -67,13 +68,17 @@ def shards_of(session: SparkSession, what: OperatorSpec, shards: int | None) -> 
     return shards or int(session.conf.get("spark.sql.shuffle.partitions") or 1)
 
 
-def packed_for(df: DataFrame, group: Group, part: Part, at: int) -> DataFrame:
-    """The rows of a DataFrame, packed for an input of a step."""
-    given, schema = part.spec.inputs[at], arrow_schema(df)
+def target_of(group: Group, part: Part, at: int) -> Target:
+    """Where the rows of an input of a step go."""
+    given = part.spec.inputs[at]
     timed = part.spec.quiet is not None or len(part.ports) > 1
     clock = given.greatest_arrival if timed and given.arrival is not None else None
-    target = Target(part.name, at, group.labels, given.shard_by, given.spread, clock)
-    return numbered(df).mapInArrow(pack(schema, target), PACKED)
+    return Target(part.name, at, group.labels, given.shard_by, given.spread, clock)
+
+
+def packed_for(df: DataFrame, *targets: Target) -> DataFrame:
+    """The rows of a DataFrame, packed for those that take them."""
+    return numbered(df).mapInArrow(pack(arrow_schema(df), targets), PACKED)
 
 
 def run_groups(packed: DataFrame, groups: tuple[Group, ...], step: str) -> DataFrame:

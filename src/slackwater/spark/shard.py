@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql import Row
 
 from slackwater.core.errors import SnapshotError
-from slackwater.core.events import NEVER
+from slackwater.core.events import FOREVER, NEVER
 from slackwater.core.kernel import Out
 from slackwater.core.names import ARRIVAL
 from slackwater.core.state.ipc import batch_of, ipc_batch
@@ -25,7 +24,6 @@ __all__ = ["FINISH", "TICK", "ShardRun"]
 TICK, FINISH = -1, -2
 """The number of the input of rows that tell the time, and of those that tell the end."""
 _INDEX = "index"
-FOREVER = int(np.iinfo(np.int64).max)
 
 
 class ShardRun:
@@ -80,10 +78,13 @@ class ShardRun:
                 merged = self._merge(part, at, port, fed.pop(at, None), now, ended)
                 if merged is not None:
                     fed[at] = merged
+        if not fed and now is None and not ended:
+            return  # all of it waits to be merged
         logic = self._resume(part.name, part.spec.kernel)
         if part.ordered:
             logic.trust()
-        logic.lead(part.promise, shared=part.shared)
+        if part.leads or part.promise is not None:
+            logic.lead(part.promise, shared=part.shared)
         out = None
         for at, batch in fed.items():
             out = part.spec.push(logic, at, batch)
@@ -97,7 +98,8 @@ class ShardRun:
             yield from self._give(part, out, 0, stats)
         assert out is not None
         if part.leads:
-            self._come[part.name] = (now, logic.watermark())
+            told = self._head.ticked.get(part.name, NEVER) if part.ordered else FOREVER
+            self._come[part.name] = (now, logic.watermark(told))
         self._keep(part.name, logic, out)
         said = stats.text()
         if said is not None and part.wanted is not None:

@@ -14,13 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slackwater.core.compiled import njit
-from slackwater.core.events import NEVER
+from slackwater.core.events import FOREVER, NEVER
 
 __all__ = ["DISABLED", "FOREVER", "GUEST", "KEY", "LIVE", "MEMBER", "NEVER", "NEW", "STATES",
            "Book", "arrive", "enlist", "fail", "links", "rebuild", "strike", "threshold"]
 
 Int64 = NDArray[np.int64]
-FOREVER = int(np.iinfo(np.int64).max)
 
 NEW, LIVE, DISABLED, GUEST = 0, 1, 2, 3
 STATES = ("new", "live", "disabled", "guest")

@@ -95,13 +95,15 @@ class WindowLogic(StageLogic):
             self._forget(passed, theta, groups)
         return Step(ready)
 
-    def groups(self) -> pa.RecordBatch:
-        """The values of the group columns, by slot: what `advance` goes by."""
+    def groups(self) -> pa.RecordBatch | None:
+        """The values of the group columns, by slot: what `advance` goes by; None: no group."""
         slots = np.arange(self._keys.room)
         if not self._config.group:
             return pa.RecordBatch.from_struct_array(pa.array([{}] * len(slots), pa.struct([])))
         live = self._keys.live()
-        held = np.full(len(slots), live[0] if len(live) else 0)
+        if not len(live):
+            return None
+        held = np.full(len(slots), live[0])
         held[live] = live  # a slot that nobody has may stand for any other
         return pa.RecordBatch.from_arrays(self._keys.values(held), names=list(self._config.group))
 

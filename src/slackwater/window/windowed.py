@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from slackwater.core.errors import ConfigError
+from slackwater.core.events import FOREVER
 from slackwater.core.kernel import Store
 from slackwater.core.keyed import merged
 from slackwater.core.stage import Arrivals, Stage, StageLogic, Step, empty_rows, joined
@@ -102,9 +103,10 @@ class WindowedLogic(StageLogic):
         """Let time pass; the windows of a group close as far as its key has come."""
         step = self._first.pass_time(now)
         results = self._pass_on(step)
-        if self._second.schema is None or step.reached is None:
+        groups = None if self._second.schema is None else self._second.groups()
+        if groups is None or step.reached is None:
             return results
-        return merged([results, self._second.advance(step.reached(self._second.groups()))])
+        return merged([results, self._second.advance(step.reached(groups))])
 
     def lead(self, promise: int | None, *, shared: bool) -> None:
         """What is promised to windows, which close in silence, is promised to all that follow."""
@@ -114,9 +116,9 @@ class WindowedLogic(StageLogic):
         """Rows come in order from a stage that has judged their clock."""
         self._first.trust()
 
-    def watermark(self) -> int:
+    def watermark(self, upto: int = FOREVER) -> int:
         """Windows that end later are still open."""
-        return self._first.watermark()
+        return self._first.watermark(upto)
 
     def end(self) -> Step:
         """Release everything, close every window."""

@@ -1,4 +1,4 @@
-"""Pipelines on Spark: one streaming query a branch.
+"""Pipelines on Spark: one streaming query, in which every step runs once.
 
 Enters: a checked `slackwater.pipeline.Pipeline` and a session.  Leaves: rows in its sinks, and
 numbers about every stream.  May import: pipeline, the operators, sources and sinks.

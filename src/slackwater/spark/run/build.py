@@ -1,17 +1,15 @@
-"""From a pipeline to DataFrames: each node by its operator."""
+"""A query apart, by operators: for what Spark's own stateful SQL makes of steps."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 
 from slackwater.core.errors import ConfigError
 from slackwater.pipeline.document import Pipeline
 from slackwater.pipeline.kernels import arrival_of
-from slackwater.pipeline.sql_streams import with_quoted_streams
 from slackwater.pipeline.steps import Step, StreamName
 from slackwater.spark.operators.correlate import correlate
 from slackwater.spark.operators.match import match
@@ -19,6 +17,7 @@ from slackwater.spark.operators.query import query
 from slackwater.spark.operators.reorder import reorder
 from slackwater.spark.operators.synchronise import synchronise
 from slackwater.spark.run.streams import for_operator, outcome_rows
+from slackwater.spark.run.tables import run_sql
 from slackwater.spark.sources import read_source
 
 __all__ = ["Builder"]
@@ -64,6 +63,7 @@ class Builder:
         inputs = [self._stream(name) for name in step.inputs]
         if step.kind == "sql":
             return self._sql(step, inputs)
+        self._check_order(step)
         rows = [for_operator(df, step) for df in inputs]
         options: dict[str, Any] = {"shards": self._shards, **step.options,
                                    "arrival": arrival_of(step, rows[0].columns)}
@@ -81,19 +81,16 @@ class Builder:
             df.createOrReplaceTempView(f"`{name}`")
         return query(self._session, step.text or "", **options)
 
+    def _check_order(self, step: Step) -> None:
+        """Keys are brought together in the main query only, where it is known how far each is."""
+        for stream in step.inputs if step.ordered else ():
+            above = self._pipeline.steps[stream.node]
+            if not set(above.keys) <= set(step.keys):
+                raise ConfigError(
+                    f"{step.name!r} brings the keys of {above.name!r} together, and SQL that keeps "
+                    "a state follows it", step=f"steps.{step.name}",
+                    hint=f"say align: true in {above.name!r}, or leave out its by")
+
     def _sql(self, step: Step, inputs: list[DataFrame]) -> DataFrame:
-        watermark = step.options.get("watermark")
-        for name, df in zip(step.inputs, inputs, strict=True):
-            if watermark is not None and watermark in df.columns:
-                df = df.withWatermark(watermark, "0 seconds")
-            df.createOrReplaceTempView(f"`{name}`")
-        try:
-            return self._session.sql(with_quoted_streams(step.text or ""))
-        except (AnalysisException, ParseException) as error:
-            raise ConfigError(f"Spark does not take the SQL of this step: {_short(error)}",
-                              step=f"steps.{step.name}.sql", got=step.text) from None
-
-
-def _short(error: Exception) -> str:
-    text = str(error).split("JVM stacktrace:")[0]
-    return text.split(";\n'")[0].strip()
+        return run_sql(self._session, step,
+                       {str(name): df for name, df in zip(step.inputs, inputs, strict=True)})

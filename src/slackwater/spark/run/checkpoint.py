@@ -16,7 +16,7 @@ from slackwater import __version__
 from slackwater.core.errors import ConfigError, SnapshotError
 from slackwater.gateway.places import folder_made, folder_synced
 from slackwater.pipeline.document import Pipeline
-from slackwater.pipeline.fingerprint import FORMAT, branch_plan, changes, read_plan
+from slackwater.pipeline.fingerprint import FORMAT, changes, query_plan, read_plan
 
 __all__ = ["Checkpoint"]
 
@@ -37,6 +37,8 @@ class Checkpoint:
         self._remote = "://" in pipeline.checkpoint
         self.shards = int(session.conf.get("spark.sql.shuffle.partitions") or 1)
         self.id = uuid.uuid4().hex[:12]
+        self.groups: dict[str, int] = {}
+        """The numbers of groups of steps, by their first."""
         self._held: IO[str] | None = None
 
     def of(self, node: str) -> str:
@@ -56,22 +58,27 @@ class Checkpoint:
         if fresh and (aside := self._put_aside()) is not None:
             told.append(f"the old checkpoint is now {aside}")
         old = self._read()
-        branches: dict[str, Any] = {}
+        queries: dict[str, Any] = {}
         if old is not None:
             told += self._compare(old)
-            branches = dict(old["branches"])
-            self.id = old["id"]
+            queries = dict(old["queries"])
+            self.id, self.groups = old["id"], dict(old["groups"])
             if old["shards"] != self.shards:
                 told.append(f"{old['shards']} state partitions, as the checkpoint has them, and "
                             f"not {self.shards}")
                 self.shards = old["shards"]
-        for branch in self._pipeline.branches:
-            plan = branch_plan(self._pipeline, branch)
-            self._check_folders(plan["sinks"], branches.get(branch.node, {}).get("sinks", {}))
-            branches[branch.node] = plan
-        self._write({"format": FORMAT, "slackwater": __version__, "name": self._pipeline.name,
-                     "id": self.id, "shards": self.shards, "branches": branches})
+        for query in self._pipeline.queries:
+            plan = query_plan(self._pipeline, query)
+            self._check_folders(plan["sinks"], queries.get(query.name, {}).get("sinks", {}))
+            queries[query.name] = plan
+        self._plan = {"format": FORMAT, "slackwater": __version__, "name": self._pipeline.name,
+                      "id": self.id, "shards": self.shards, "queries": queries,
+                      "groups": self.groups}
         return told
+
+    def keep(self) -> None:
+        """Write down what is to run, now that it is planned."""
+        self._write({**self._plan, "groups": self.groups})
 
     def close(self) -> None:
         """Let another run have it."""

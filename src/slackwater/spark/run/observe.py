@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -11,10 +12,12 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import IntegralType, StringType, TimestampType
 
 from slackwater.pipeline.columns import RAW
-from slackwater.pipeline.document import Pipeline
+from slackwater.pipeline.document import MAIN, Pipeline
 from slackwater.pipeline.metrics import QUANTILES, Numbers
 from slackwater.pipeline.steps import Step
 from slackwater.spark.packing import quoted
+from slackwater.spark.run.main_query import STATS
+from slackwater.spark.stats import merged_stats
 
 __all__ = ["Observer"]
 
@@ -37,13 +40,13 @@ class Observer:
     def __init__(self, pipeline: Pipeline, numbers: Numbers) -> None:
         self._pipeline, self._numbers = pipeline, numbers
         self._home: dict[str, str] = {}
-        for branch in pipeline.branches:
-            for node in pipeline.upstream(branch.node):
-                self._home.setdefault(node, branch.node)
+        for query in pipeline.queries:
+            for node in query.nodes:
+                self._home.setdefault(node, query.name)
         self._taken: dict[str, tuple[str, int]] = {}
 
     def watch(self, query: str) -> Callable[[str, DataFrame], DataFrame]:
-        """For `Builder`: observe the nodes that are at home in a query."""
+        """For `Tables` and `Builder`: observe the nodes that are at home in a query."""
 
         def observed(node: str, df: DataFrame) -> DataFrame:
             if self._home.get(node) != query:
@@ -54,8 +57,8 @@ class Observer:
 
         return observed
 
-    def take(self, query: str, progress: Iterable[Any]) -> None:
-        """Count the micro-batches that are new."""
+    def take(self, query: str, progress: Iterable[Any], counted: Mapping[str, int]) -> None:
+        """Count the micro-batches that are new; `counted` are rows that SQL has made so far."""
         for one in progress:
             mark = (str(one["runId"]), int(one["batchId"]))
             if "addBatch" not in one["durationMs"] or mark <= self._taken.get(query, ("", -1)):
@@ -67,9 +70,22 @@ class Observer:
                 int(one.numInputRows), sum(int(s["numRowsTotal"]) for s in states),
                 sum(int(s["memoryUsedBytes"]) for s in states))
             for node, row in one["observedMetrics"].items():
-                if node in self._numbers.streams:
-                    row = row if isinstance(row, dict) else row.asDict(recursive=True)
-                    self._add(node, _named(row))
+                row = _named(row if isinstance(row, dict) else row.asDict(recursive=True))
+                if node == STATS:
+                    self._add_steps(row["told"] or [])
+                elif node in self._numbers.streams:
+                    self._add(node, row)
+        for node, count in counted.items():
+            with self._numbers.lock:
+                self._numbers.streams[node].ready = self._numbers.streams[node].rows = count
+
+    def _add_steps(self, told: list[Any]) -> None:
+        by_step: dict[str, list[dict[str, Any]]] = {}
+        for one in told:
+            by_step.setdefault(one["stream"], []).append(json.loads(one["stats"]))
+        for node, stats in by_step.items():
+            if self._home.get(node) == MAIN:
+                self._add(node, merged_stats(stats, QUANTILES))
 
     def _add(self, node: str, row: dict[str, Any]) -> None:
         with self._numbers.lock:
@@ -101,6 +117,8 @@ def _named(value: Any, kind: Any = None) -> Any:
 
 
 def _counts(top: Any) -> dict[str, int]:
+    if isinstance(top, dict):
+        return top
     # null is counted like a name; it is no producer's
     return {e["item"]: int(e["count"]) for e in top or () if e["item"] is not None}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import uuid
 from collections.abc import Callable
 from contextlib import closing
 
@@ -14,12 +15,13 @@ from pyspark.sql.streaming import StreamingQuery
 
 from slackwater.core.durations import micros
 from slackwater.core.errors import SlackwaterError
-from slackwater.pipeline.document import Branch, Pipeline
+from slackwater.pipeline.document import MAIN, Pipeline, Query
 from slackwater.pipeline.metrics import Numbers
-from slackwater.spark.run.branch import BatchWriter, Outlet
+from slackwater.spark.run.batch_writer import COUNTED, BatchWriter, BranchWriter, Outlet
 from slackwater.spark.run.build import Builder
 from slackwater.spark.run.checkpoint import Checkpoint
 from slackwater.spark.run.failures import words_of
+from slackwater.spark.run.main_query import plan_main
 from slackwater.spark.run.observe import Observer
 from slackwater.spark.sinks import open_sink
 
@@ -33,7 +35,7 @@ class RunError(SlackwaterError):
 
 
 def run_pipeline(pipeline: Pipeline, session: SparkSession, *, until_done: bool = False,
-                 fresh: bool = False, stop: threading.Event | None = None,
+                 keep_held: bool = False, fresh: bool = False, stop: threading.Event | None = None,
                  started: Callable[[list[str]], None] | None = None) -> Numbers:
     """Run a pipeline in this process.
 
@@ -45,6 +47,9 @@ def run_pipeline(pipeline: Pipeline, session: SparkSession, *, until_done: bool 
         From `slackwater.spark.open_session`, or any with `slackwater.spark.settings`.
     until_done
         Take what is there and end (Spark's availableNow); else run until `stop`.
+    keep_held
+        With `until_done`: what is held at the end stays held, for a later run to go on with. Else
+        everything is released, as at the end of all input.
     fresh
         Put an old checkpoint aside and begin anew.
     stop
@@ -69,10 +74,15 @@ def run_pipeline(pipeline: Pipeline, session: SparkSession, *, until_done: bool 
         with numbers.told():
             run = _Run(pipeline, session, checkpoint, numbers)
             try:
+                run.plan()
+                checkpoint.keep()
                 run.start(until_done)
                 if started is not None:
                     started(told)
                 run.wait(stop)
+                if until_done and not keep_held and not stop.is_set():
+                    run.drain()
+                    run.wait(stop)
             except (Py4JNetworkError, ConnectionError) as error:
                 raise RunError(f"Spark is gone: {words_of(error)}", step=pipeline.name,
                                hint="a restart goes on from the last micro-batch") from None
@@ -88,38 +98,60 @@ class _Run:
         self._checkpoint, self._numbers = checkpoint, numbers
         self._queries: dict[str, StreamingQuery] = {}
         self._observer = Observer(pipeline, numbers)
+        self._counted = uuid.uuid4().hex
+
+    def plan(self) -> None:
+        """Plan all: a mistake that only Spark can find must not leave half a pipeline running."""
+        self._planned = [(query, *self._plan(query, finish=False))
+                         for query in self._pipeline.queries]
 
     def start(self, until_done: bool) -> None:
-        # all plans first: a mistake that only Spark can find must not leave half a pipeline running
-        planned = [(branch, self._plan(branch)) for branch in self._pipeline.branches]
-        for branch, df in planned:
-            # a new checkpoint counts its batches from 0: to a sink that remembers which it has had,
-            # they are others than those of an old one
-            outlets = tuple(
-                Outlet(open_sink(s.config, f"{self._pipeline.name}.{s.name}.{self._checkpoint.id}"),
-                       s.stream.outcome) for s in branch.sinks)
-            writer = df.writeStream.foreachBatch(
-                BatchWriter(self._pipeline.steps.get(branch.node), outlets))
-            writer = (writer.queryName(f"{self._pipeline.name}.{branch.node}")
-                      .option("checkpointLocation", self._checkpoint.of(branch.node))
-                      .outputMode("append"))
-            if until_done:
-                writer = writer.trigger(availableNow=True)
-            elif self._pipeline.trigger is not None:
-                ms = micros(self._pipeline.trigger) // 1000
-                writer = writer.trigger(processingTime=f"{ms} milliseconds")
-            try:
-                self._queries[branch.node] = writer.start()
-            except PySparkException as error:
-                raise self._failed(branch.node, error) from None
+        """Start all queries."""
+        for query, df, writer in self._planned:
+            self._start(query, df, writer, until_done)
 
-    def _plan(self, branch: Branch) -> DataFrame:
-        watch = self._observer.watch(branch.node)
+    def drain(self) -> None:
+        """Tell the main query that nothing more comes."""
+        for query in self._pipeline.queries:
+            if query.name == MAIN:
+                self._start(query, *self._plan(query, finish=True), until_done=True)
+
+    def _start(self, query: Query, df: DataFrame, write: Callable[[DataFrame, int], None],
+               until_done: bool) -> None:
+        writer = (df.writeStream.foreachBatch(write)
+                  .queryName(f"{self._pipeline.name}.{query.name}")
+                  .option("checkpointLocation", self._checkpoint.of(query.name))
+                  .outputMode("append"))
+        if until_done:
+            writer = writer.trigger(availableNow=True)
+        elif self._pipeline.trigger is not None:
+            ms = micros(self._pipeline.trigger) // 1000
+            writer = writer.trigger(processingTime=f"{ms} milliseconds")
         try:
-            return Builder(self._session, self._pipeline, self._checkpoint.shards,
-                           watch).node(branch.node)
+            self._queries[query.name] = writer.start()
         except PySparkException as error:
-            raise self._failed(branch.node, error) from None
+            raise self._failed(query.name, error) from None
+
+    def _plan(self, query: Query,
+              finish: bool) -> tuple[DataFrame, Callable[[DataFrame, int], None]]:
+        watch = self._observer.watch(query.name)
+        # a new checkpoint counts its batches from 0: to a sink that remembers which it has had,
+        # they are others than those of an old one
+        outlets = tuple(
+            Outlet(s.name, open_sink(
+                s.config, f"{self._pipeline.name}.{s.name}.{self._checkpoint.id}"), s.stream)
+            for s in query.sinks)
+        try:
+            if query.name != MAIN:
+                builder = Builder(self._session, self._pipeline, self._checkpoint.shards, watch)
+                return (builder.node(query.name),
+                        BranchWriter(self._pipeline.steps.get(query.name), outlets))
+            main = plan_main(self._session, self._pipeline, query, shards=self._checkpoint.shards,
+                             numbers=self._checkpoint.groups, watch=watch, finish=finish)
+        except PySparkException as error:
+            raise self._failed(query.name, error) from None
+        steps = {n: self._pipeline.steps[n] for n in query.nodes if n in self._pipeline.steps}
+        return main.df, BatchWriter(self._counted, steps, main.outputs, outlets)
 
     def wait(self, stop: threading.Event) -> None:
         """Until all have ended, or one has failed, or `stop`."""
@@ -148,7 +180,7 @@ class _Run:
 
     def _tell(self) -> None:
         for name, query in self._queries.items():
-            self._observer.take(name, query.recentProgress)
+            self._observer.take(name, query.recentProgress, COUNTED.get(self._counted, {}))
         self._numbers.tell()
 
     def _failed(self, node: str, error: BaseException) -> RunError:

@@ -1,0 +1,148 @@
+"""What happens to each micro-batch: its rows go to the sinks, each batch once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from slackwater.core.errors import DataError
+from slackwater.core.names import BUCKET
+from slackwater.pipeline.steps import OUTCOMES, Step, StreamName
+from slackwater.spark.packing import unpack
+from slackwater.spark.run.failures import words_of
+from slackwater.spark.run.streams import for_sink, outcome_rows
+from slackwater.spark.run.tables import run_sql
+from slackwater.spark.sinks import Sink
+
+__all__ = ["COUNTED", "BatchWriter", "BranchWriter", "Outlet"]
+
+COUNTED: dict[str, dict[str, int]] = {}
+"""Rows that SQL has made of each query's batches, where driver and writer are one process."""
+
+
+@dataclass(frozen=True)
+class Outlet:
+    """A sink and the stream whose rows it takes."""
+
+    name: str
+    sink: Sink
+    stream: StreamName
+
+    def write(self, df: DataFrame, batch_id: int) -> None:
+        """Write the rows of a micro-batch; a failure is the sink's, and says so."""
+        try:
+            self.sink.write(df, batch_id)
+        except Exception as error:
+            raise DataError(f"the sink {self.name!r} failed: {words_of(error)}",
+                            step=f"sinks.{self.name}") from error
+
+
+@dataclass(frozen=True)
+class BatchWriter:
+    """For foreachBatch.  It travels to the server with Spark Connect: it holds no session.
+
+    Parameters
+    ----------
+    query
+        A name for what is counted.
+    steps
+        The steps of the query, SQL over their results among them.
+    outputs
+        The columns of each step's rows, with their status; of a source its own columns.
+    outlets
+        The sinks.
+    """
+
+    query: str
+    steps: Mapping[str, Step]
+    outputs: Mapping[str, pa.Schema]
+    outlets: tuple[Outlet, ...]
+    counted: dict[str, int] = field(default_factory=dict)
+
+    def __call__(self, df: DataFrame, batch_id: int) -> None:
+        """Write one micro-batch; its blobs are kept while they are written."""
+        df = df.persist()
+        try:
+            counts = {StreamName(r.stream, r.status): r.rows for r in df.where(
+                F.col("blob").isNotNull()).groupBy("stream", "status").agg(
+                F.sum("rows").alias("rows")).collect()}
+            for outlet in self.outlets:
+                self._write(df, outlet, counts, batch_id)
+        finally:
+            df.unpersist()
+
+    def _write(self, df: DataFrame, outlet: Outlet, counts: Mapping[StreamName, int],
+               batch_id: int) -> None:
+        step = self.steps.get(outlet.stream.node)
+        if step is None or step.kind != "sql" or step.name in self.outputs:
+            if counts.get(outlet.stream):
+                rows = for_sink(self._rows(df, outlet.stream.node), step, outlet.stream.outcome)
+                outlet.write(rows, batch_id)
+            return
+        if not any(counts.get(stream) for stream in self._made_of(step)):
+            return
+        rows = self._sql(df, step).persist()
+        try:
+            count = rows.count()
+            mine = COUNTED.setdefault(self.query, {})
+            mine[step.name] = mine.get(step.name, 0) + count
+            if count:
+                outlet.write(rows, batch_id)
+        finally:
+            rows.unpersist()
+
+    def _rows(self, df: DataFrame, node: str) -> DataFrame:
+        output = self.outputs[node]
+        rows = df.where((F.col("stream") == node) & F.col("blob").isNotNull()).mapInArrow(
+            unpack(output), from_arrow_schema(output))
+        return rows.drop(BUCKET, f"{BUCKET}_left", f"{BUCKET}_right")
+
+    def _sql(self, df: DataFrame, step: Step) -> DataFrame:
+        """Spark's SQL over the rows of this batch, each of which it sees by itself."""
+        streams = {}
+        for stream in step.inputs:
+            above = self.steps.get(stream.node)
+            if above is not None and above.kind == "sql" and above.name not in self.outputs:
+                streams[str(stream)] = self._sql(df, above)
+            else:
+                streams[str(stream)] = outcome_rows(self._rows(df, stream.node), above,
+                                                    stream.outcome)
+        return run_sql(df.sparkSession, step, streams)
+
+    def _made_of(self, step: Step) -> set[StreamName]:
+        found: set[StreamName] = set()
+        for stream in step.inputs:
+            above = self.steps.get(stream.node)
+            sql = above is not None and above.kind == "sql" and above.name not in self.outputs
+            found |= self._made_of(above) if sql and above is not None else {stream}
+        return found
+
+
+@dataclass(frozen=True)
+class BranchWriter:
+    """For foreachBatch of a query apart: its rows have their own columns already."""
+
+    step: Step | None
+    outlets: tuple[Outlet, ...]
+
+    def __call__(self, df: DataFrame, batch_id: int) -> None:
+        """Write one micro-batch."""
+        split = self.step is not None and self.step.has_outcomes
+        wanted = sorted({o.stream.outcome for o in self.outlets}) if split else ["ready"]
+        if split and len(wanted) < len(OUTCOMES):
+            df = df.where(F.col("_status").isin(wanted))
+        df = df.persist()
+        try:
+            counted = df.agg(*[F.count_if(F.col("_status") == o) if split else F.count("*")
+                               for o in wanted]).first()
+            counts = dict(zip(wanted, counted or (), strict=True))
+            for outlet in self.outlets:
+                if counts[outlet.stream.outcome]:
+                    outlet.write(for_sink(df, self.step, outlet.stream.outcome), batch_id)
+        finally:
+            df.unpersist()

@@ -1,0 +1,146 @@
+"""Steps that run together: whatever the cuts, the ticks and the restarts, each row has one fate."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyspark.sql import Row
+
+from slackwater.core.kernel import MemoryStore
+from slackwater.core.state.ipc import ipc_batch, ipc_bytes
+from slackwater.pipeline import parse
+from slackwater.spark._state import Head
+from slackwater.spark.run.wiring import wire
+from slackwater.spark.shard import FINISH, TICK, ShardRun
+
+SECOND = 1_000_000
+START = 1_700_000_000 * SECOND
+TEXT = """
+name: plant
+sources:
+  raw: {kind: kafka, servers: "a:1", topic: t,
+        columns: {row: long, time: timestamp, room: string, kind: string, v: long}}
+steps:
+  clean: {reorder: raw, policy: "bsttda(n=20)", by: [room], quiet: 2s}
+  by_room: {query: "SELECT room, window_end AS at, COUNT(*) AS n FROM clean
+                    [RANGE 1 s, SLIDE 1 s] GROUP BY room"}
+  all: {query: "SELECT window_end AS at, COUNT(*) AS n, SUM(v) AS v FROM clean [RANGE 2 s, SLIDE 2 s]"}
+  twice: {query: "SELECT window_end AS at, SUM(n) AS n FROM by_room [RANGE 4 s, SLIDE 4 s]", time: at}
+  pairs: {query: "EVENT SEQ(A a, B b) WHERE a.room = b.room WITHIN 500 ms RETURN a.row AS a, b.row AS b",
+          from: clean, type: kind}
+  again: {reorder: clean.late, policy: static(buffer=1h), quiet: 2s}
+sinks:
+  o: {from: clean, kind: console}
+"""  # noqa: E501
+STREAMS = ("clean", "by_room", "all", "twice", "pairs", "again")
+
+
+class Store(MemoryStore):
+    """Where a shard's blobs are."""
+
+    def flush(self) -> None:
+        """They are there already."""
+
+
+def group():
+    pipeline = parse(TEXT, "p.yaml", {})
+    schema = next(s for n, s in pipeline.schemas.items() if str(n) == "raw")
+    wanted = {name: frozenset(("ready", "late", "quarantined")) for name in STREAMS}
+    wired = wire(list(pipeline.steps.values()), {"raw": schema}, wanted, 4, {})
+    assert len(wired.groups) == 1
+    return wired.groups[0], schema
+
+
+GROUP, SCHEMA = group()
+
+
+def test_a_group_is_sharded_by_what_all_its_steps_keep_apart():
+    assert len(GROUP.labels) == 1  # `all` brings the rooms together
+    text = TEXT.replace("  all: {query:", "  all: {sql: SELECT 1 FROM clean}\n  no: {query:")
+    pipeline = parse(text, "p.yaml", {})
+    steps = [pipeline.steps[n] for n in ("clean", "by_room", "pairs")]
+    wired = wire(steps, {"raw": SCHEMA}, {}, 4, {})
+    assert [len(g.labels) for g in wired.groups] == [4]
+    assert wired.groups[0].parts[0].spec.inputs[0].shard_by == ("room",)
+
+
+def events(seed: int, rows: int = 300) -> pa.RecordBatch:
+    rng = np.random.default_rng(seed)
+    gaps = rng.exponential(60_000, rows) + np.where(rng.random(rows) < 0.02, 5 * SECOND, 0)
+    time = START + np.cumsum(gaps).astype(np.int64)
+    delay = rng.exponential(200_000, rows) + np.where(rng.random(rows) < 0.1, 4 * SECOND, 0)
+    order = np.argsort(time + delay.astype(np.int64), kind="stable")
+    stamp = pa.timestamp("us", "UTC")
+    return pa.RecordBatch.from_arrays([
+        pa.array(np.arange(rows)[order]), pa.array(time[order]).cast(stamp),
+        pa.array([f"r{k}" for k in rng.integers(0, 8, rows)]),
+        pa.array([("A", "B", "C")[k] for k in rng.integers(0, 3, rows)]),
+        pa.array(rng.integers(0, 100, rows)),
+        pa.array(np.sort(time + delay.astype(np.int64))).cast(stamp),
+        pa.nulls(rows, pa.string())], schema=SCHEMA)
+
+
+def run(batch: pa.RecordBatch, cuts: list[int], *, restart: bool, ticks: bool,
+        parts: int) -> dict[tuple[str, str], list[dict]]:
+    """Micro-batches that end at cuts, each in some partitions, at different places of the input."""
+    head, store = Head(1), Store()
+    found: dict[tuple[str, str], list[dict]] = {}
+
+    def step(rows: list[Row]) -> None:
+        nonlocal head
+        if restart:
+            head = Head.from_row(head.to_row())
+        for out in list(ShardRun(GROUP, head, store).run(rows)):
+            if out.blob is not None:
+                found.setdefault((out.stream, out.status), []).extend(
+                    ipc_batch(out.blob).to_pylist())
+
+    for first, last in zip([0, *cuts], [*cuts, batch.num_rows], strict=True):
+        mine = batch.slice(first, last - first)
+        rows = []
+        for part in range(parts):
+            some = mine.take(pa.array(np.arange(part, mine.num_rows, parts)))
+            if some.num_rows:
+                clock = some["_arrival"][-1].cast(pa.int64()).as_py()
+                rows += [Row(shard=0, step="clean", input=0, part=part, chunk=0,
+                             blob=ipc_bytes(some), clock=None),
+                         Row(shard=0, step="clean", input=0, part=part, chunk=-1, blob=None,
+                             clock=clock)]
+        if ticks:
+            rows.append(Row(shard=0, step=None, input=TICK, part=-1, chunk=0, blob=None,
+                            clock=last * SECOND))
+        step(rows)
+    step([Row(shard=0, step=None, input=FINISH, part=-1, chunk=0, blob=None, clock=0)])
+    assert not any(head.held.values())
+    return found
+
+
+def plain(found: dict) -> dict:
+    """Without what depends on when a micro-batch ended."""
+    dull = ("_released", "_reason", "match_id", "events")
+    return {name: sorted(str({k: v for k, v in r.items() if k not in dull}) for r in rows)
+            for name, rows in found.items()}
+
+
+@settings(max_examples=25)
+@given(seed=st.integers(0, 10_000), every=st.sampled_from([7, 40, 100, 300]),
+       restart=st.booleans(), ticks=st.booleans(), parts=st.sampled_from([1, 2, 3]))
+def test_one_fate(seed, every, restart, ticks, parts):
+    batch = events(seed)
+    cuts = list(range(every, batch.num_rows, every))
+    found = run(batch, cuts, restart=restart, ticks=ticks, parts=parts)
+    fates = [r["row"] for status in ("ready", "late", "quarantined")
+             for r in found.get(("clean", status), [])]
+    assert sorted(fates) == list(range(batch.num_rows)), "each row once"
+    ready = found["clean", "ready"]
+    for name in ("by_room", "all", "twice", "pairs"):
+        assert (name, "late") not in found, f"ready in clean, and late in {name}"
+        assert (name, "quarantined") not in found
+    for name in ("by_room", "all", "twice"):
+        assert sum(r["n"] for r in found[name, "ready"]) == len(ready)
+    assert sum(r["v"] for r in found["all", "ready"]) == sum(r["v"] for r in ready)
+    assert len(found.get(("again", "ready"), [])) == len(found.get(("clean", "late"), []))
+    whole = run(batch, [], restart=False, ticks=False, parts=1)
+    assert plain(found) == plain(whole)
