@@ -71,11 +71,15 @@ def events(seed: int, rows: int = 300) -> pa.RecordBatch:
     gaps = rng.exponential(60_000, rows) + np.where(rng.random(rows) < 0.02, 5 * SECOND, 0)
     time = START + np.cumsum(gaps).astype(np.int64)
     delay = rng.exponential(200_000, rows) + np.where(rng.random(rows) < 0.1, 4 * SECOND, 0)
+    delay[:8] = 0  # every room is heard of at the start: where its first row is older than what was
+    # promised of all rooms, it is late, and what was promised depends on the cuts
     order = np.argsort(time + delay.astype(np.int64), kind="stable")
+    room = rng.integers(0, 8, rows)
+    room[:8] = np.arange(8)
     stamp = pa.timestamp("us", "UTC")
     return pa.RecordBatch.from_arrays([
         pa.array(np.arange(rows)[order]), pa.array(time[order]).cast(stamp),
-        pa.array([f"r{k}" for k in rng.integers(0, 8, rows)]),
+        pa.array([f"r{k}" for k in room]),
         pa.array([("A", "B", "C")[k] for k in rng.integers(0, 3, rows)]),
         pa.array(rng.integers(0, 100, rows)),
         pa.array(np.sort(time + delay.astype(np.int64))).cast(stamp),
@@ -124,7 +128,7 @@ def plain(found: dict) -> dict:
             for name, rows in found.items()}
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(seed=st.integers(0, 10_000), every=st.sampled_from([7, 40, 100, 300]),
        restart=st.booleans(), ticks=st.booleans(), parts=st.sampled_from([1, 2, 3]))
 def test_one_fate(seed, every, restart, ticks, parts):

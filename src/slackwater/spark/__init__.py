@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from slackwater.spark.operators.query import query
     from slackwater.spark.operators.reorder import reorder
     from slackwater.spark.operators.synchronise import synchronise
-    from slackwater.spark.outcomes import late, quarantined, ready
+    from slackwater.spark.outcomes import late, quarantined, ready, with_watermark
     from slackwater.spark.session import local_session, open_session, settings
 
 __all__ = ["correlate", "late", "local_session", "match", "open_session", "quarantined", "query",
-           "ready", "reorder", "settings", "synchronise"]
+           "ready", "reorder", "settings", "synchronise", "with_watermark"]
 
 _HOME = {
     "synchronise": "operators.synchronise",
@@ -38,6 +38,7 @@ _HOME = {
     "ready": "outcomes",
     "late": "outcomes",
     "quarantined": "outcomes",
+    "with_watermark": "outcomes",
     "local_session": "session",
     "open_session": "session",
     "settings": "session",

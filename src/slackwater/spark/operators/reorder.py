@@ -14,6 +14,7 @@ from slackwater.core.names import column_names
 from slackwater.reorder import Policy, Reorder
 from slackwater.spark.operator_spec import operator_spec
 from slackwater.spark.operators.arrival import with_arrival
+from slackwater.spark.outcomes import in_order_per
 from slackwater.spark.runner import arrow_schema, carry
 
 __all__ = ["reorder"]
@@ -40,8 +41,8 @@ def reorder(
 
     Every input row comes out exactly once, with its own columns and ``_status`` (ready, late or
     quarantined), ``_reason`` and ``_released``; `ready`, `late` and `quarantined` split them.
-    Ready rows leave in time order per key, so Spark's own event-time operators can follow with
-    ``withWatermark(time, "0 seconds")``; see `align` for what that asks of several keys.
+    Ready rows leave in time order per key; `with_watermark` makes them fit for Spark's own
+    event-time operators, and see `align` for what those ask of several keys.
 
     Parameters
     ----------
@@ -90,4 +91,5 @@ def reorder(
     kernel = Reorder(policy, roles, None if scope is None else column_names(scope), max_future_skew,
                      max_delay)
     pause = None if quiet is None else micros(quiet, name="quiet")
-    return carry(df, operator_spec(kernel, arrow_schema(df), pause, "reorder"), shards=shards)
+    what = operator_spec(kernel, arrow_schema(df), pause, "reorder")
+    return in_order_per(carry(df, what, shards=shards), roles.key)

@@ -11,6 +11,7 @@ from slackwater.core.events import Roles
 from slackwater.core.names import column_names
 from slackwater.spark.operator_spec import operator_spec
 from slackwater.spark.operators.arrival import with_arrival
+from slackwater.spark.outcomes import in_order_per
 from slackwater.spark.runner import arrow_schema, carry
 from slackwater.synchronise import FrontierSync
 
@@ -61,4 +62,5 @@ def synchronise(
     kernel = FrontierSync(roles, None if sources is None else tuple(sources), max_delay,
                           max_failures, max_future_skew=max_future_skew)
     pause = None if quiet is None else micros(quiet, name="quiet")
-    return carry(df, operator_spec(kernel, arrow_schema(df), pause, "synchronise"), shards=shards)
+    what = operator_spec(kernel, arrow_schema(df), pause, "synchronise")
+    return in_order_per(carry(df, what, shards=shards), roles.key)

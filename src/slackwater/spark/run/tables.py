@@ -61,7 +61,7 @@ def run_sql(session: SparkSession, step: Step, streams: Mapping[str, DataFrame])
     watermark = step.options.get("watermark")
     for name, df in streams.items():
         if watermark is not None and watermark in df.columns and df.isStreaming:
-            df = df.withWatermark(watermark, "0 seconds")
+            df = df.withWatermark(watermark, "1 millisecond")  # as with_watermark does
         df.createOrReplaceTempView(f"`{name}`")
     try:
         return session.sql(with_quoted_streams(step.text or ""))
