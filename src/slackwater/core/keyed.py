@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,12 +30,14 @@ from slackwater.core.durations import format_duration
 from slackwater.core.events import NEVER, Roles
 from slackwater.core.kernel import Store
 from slackwater.core.outcome import outcome
-from slackwater.core.stage import NONE, Arrivals, StageLogic, Step, joined
+from slackwater.core.promises import Promises
+from slackwater.core.stage import NONE, Arrivals, StageLogic, Step, joined, slot_of
 from slackwater.core.state.ipc import ipc_batch, ipc_bytes
 from slackwater.core.state.keys import Keys
 from slackwater.core.state.pages import Pages
+from slackwater.core.steps import merged, stamped
 
-__all__ = ["ARRIVAL_JUMP", "Keyed", "KeyedLogic", "merged", "positions", "silences", "stamped"]
+__all__ = ["ARRIVAL_JUMP", "Keyed", "KeyedLogic", "positions", "silences"]
 
 Int64 = NDArray[np.int64]
 _SWEEP = 4096  # rows after which a look at all keys is worth it, however few there are
@@ -71,13 +73,19 @@ class Keyed:
 
 
 class KeyedLogic(StageLogic):
-    """A running stage with keys; parameters as `StageLogic`, and `forget_after` (None: never)."""
+    """A running stage with keys.
+
+    Parameters as `StageLogic`; `forget_after` (None: never), and the `sources` whose own promises
+    are combined (see `promises`).
+    """
 
     def __init__(self, name: str, roles: Roles, store: Store, *, max_future_skew: int,
-                 max_delay: int | None = None, forget_after: int | None = None) -> None:
+                 max_delay: int | None = None, forget_after: int | None = None,
+                 sources: tuple[str, ...] | None = None) -> None:
         super().__init__(name, roles, store, max_future_skew=max_future_skew, max_delay=max_delay)
         self.keys = Keys("keys", roles.key, store)
         self.clocks = Pages("clocks", {"clock": np.int64(NEVER)}, store)
+        self.promises = Promises(sources, store)
         self.forget_after = forget_after if roles.key else None
         self.now = self.began = NEVER
         """The greatest and the first arrival of the stage."""
@@ -109,6 +117,11 @@ class KeyedLogic(StageLogic):
     @abstractmethod
     def pass_time_of(self, slots: Int64, now: Int64) -> Step:
         """One step in which time passes for these keys alone, for each to its own `now`."""
+
+    @abstractmethod
+    def promised_keyed(self, reached: Int64) -> Step:
+        """One step in which nothing before `reached` (by slot; NEVER: no promise) comes any more.
+        """
 
     @abstractmethod
     def busy(self, slots: Int64) -> NDArray[np.bool_]:
@@ -144,6 +157,13 @@ class KeyedLogic(StageLogic):
         steps.append(self.pass_time_keyed(now))
         return merged(steps)
 
+    def promised(self, time: int, source: str | None, key: Mapping[str, Any] | None) -> Step:
+        """Note a promise, and release what the promises so far allow."""
+        slot = None if key is None else slot_of(self.keys, key, self.name)
+        if slot is None or slot >= 0:
+            self.promises.make(time, source, slot)
+        return self.promised_keyed(self.promises.of(np.arange(self.keys.room)))
+
     def end(self) -> Step:
         """The end of input confirms what is in doubt: nothing contradicts it any more."""
         return merged([*self._take_confirmed(None), self.end_keyed()])
@@ -169,7 +189,7 @@ class KeyedLogic(StageLogic):
                        "times": [part.tolist() for part in self._doubted_times],
                        "contradicted": list(self._doubt.contradicted.items())}
         return {"now": self.now, "began": self.began, "keys": self.keys.save(),
-                "clocks": self.clocks.save(), "doubted": doubted,
+                "clocks": self.clocks.save(), "promises": self.promises.save(), "doubted": doubted,
                 "fresh": self._fresh.tolist(), "swept": self._since_sweep}
 
     def load(self, meta: Mapping[str, Any]) -> None:
@@ -179,6 +199,8 @@ class KeyedLogic(StageLogic):
         self._fresh = np.array(meta["fresh"], np.int64)
         self.keys.load(meta["keys"])
         self.clocks.load(meta["clocks"])
+        if "promises" in meta:  # not in what was written before there was punctuation
+            self.promises.load(meta["promises"])
         if meta["doubted"] is not None:
             self._doubted = ipc_batch(bytes.fromhex(meta["doubted"]["rows"]))
             self._doubted_times = (np.array(meta["doubted"]["times"][0], np.int64),
@@ -305,11 +327,12 @@ class KeyedLogic(StageLogic):
                 steps.append(stamped(self.pass_time_of(held, now)))
                 again = again[~self.busy(again)]
         begun = np.concatenate([fresh, again]) if len(again) else fresh
-        floor = np.full(len(begun), NEVER)
+        self.promises.forget(again)
+        floor = self.promises.of(begun)
         if self.forget_after is not None and len(begun):
             first = _first_arrivals(slot, arrival, at, begun, self._numbers)
             old = first > self.began + self.forget_after
-            floor[old] = first[old] - self.forget_after + self._ahead
+            floor[old] = np.maximum(floor[old], first[old] - self.forget_after + self._ahead)
         if len(begun):
             self.begin_keys(begun, floor, n)
             self.clocks.reset(again)
@@ -334,44 +357,8 @@ class KeyedLogic(StageLogic):
         if len(gone):
             self.forgotten(gone)
             self.clocks.reset(gone)
+            self.promises.forget(gone)
             self.keys.forget(gone)
-
-
-def merged(steps: list[Step]) -> Step:
-    """Several steps as one."""
-    columns = next((s.ready[:1] for s in reversed(steps) if s.ready), [])
-    steps = [s for s in steps if _says_something(s)] or steps[-1:]
-    if len(steps) == 1:
-        return steps[0] if steps[0].ready else replace(steps[0], ready=columns)
-    stamps = [s.stamp for s in steps if s.stamp is not None]
-
-    def stamp() -> tuple[Any, Int64]:
-        told = [one() for one in stamps]
-        why = [pa.nulls(len(at), pa.string()) if w is None else pa.array(w, pa.string())
-               for w, at in told]
-        return pa.concat_arrays(why), np.concatenate([at for _, at in told])
-
-    late = [s for s in steps if s.late is not None and s.late.num_rows]
-    times = [s.time for s in steps if s.time is not None]
-    return Step([rows for s in steps for rows in s.ready] or columns,
-                np.concatenate(times) if times else None, stamp if stamps else None,
-                joined([s.late for s in late]) if late else steps[0].late,
-                pa.concat_arrays([s.why_late for s in late]) if late else steps[0].why_late,
-                np.concatenate([s.late_at for s in late]) if late else NONE,
-                [rows for s in steps for rows in s.refused], steps[-1].reached)
-
-
-def stamped(step: Step) -> Step:
-    """The step with its stamps made now: they may look at what the next step changes."""
-    if step.stamp is None:
-        return step
-    made = step.stamp()
-    return replace(step, stamp=lambda: made)
-
-
-def _says_something(step: Step) -> bool:
-    return bool(any(rows.num_rows for rows in step.ready) or step.refused or step.reached
-                or (step.late is not None and step.late.num_rows))
 
 
 def positions(slots: Int64, wanted: Int64) -> Int64:

@@ -9,6 +9,7 @@ from slackwater.core.durations import Duration, micros
 from slackwater.core.errors import ConfigError, did_you_mean
 from slackwater.core.events import Roles
 from slackwater.core.kernel import Store
+from slackwater.core.promises import declared
 from slackwater.core.stage import Stage
 from slackwater.pattern.pattern import Pattern
 from slackwater.reorder.policies.named import as_policy
@@ -68,6 +69,10 @@ class Match(Stage):
         appended, no pointer is checked); the divider (outdated instances are not visited, the
         window is pushed into construction); the rows of a batch are put into the stacks in time
         order where that changes no result.
+    sources
+        The sources that promise by themselves that nothing before a time comes any more (see
+        `punctuate`): matches are final, and events purged, as soon as all of them have. None:
+        whoever punctuates speaks for all.
 
     Examples
     --------
@@ -103,8 +108,10 @@ class Match(Stage):
     use_clock: bool = True
     use_partition: bool = True
     sort_batches: bool = True
+    sources: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "sources", declared(self.sources, "match"))
         object.__setattr__(self, "slack", _slack(self.slack))
         for name in ("max_future_skew", "forget_after"):
             if getattr(self, name) is not None:

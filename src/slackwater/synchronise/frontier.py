@@ -109,9 +109,15 @@ class FrontierLogic(SyncLogic):
         self._marks.touch(np.flatnonzero(book.key["mark"] != before))
         return self._release_upto(np.where(now == NEVER, NEVER, book.key["mark"]), now, forced)
 
+    def _release_promised(self, slots: Int64, time: int) -> Released:
+        keys = self._key_rows
+        limits = np.full(len(keys), NEVER)
+        limits[slots] = keys["mark"][slots]
+        return self._release_upto(limits, keys["clock"], np.full(len(keys), NEVER))
+
     def _release_all(self) -> Released:
         keys = self._key_rows
-        moved = np.flatnonzero(keys["mark"] != keys["top"])
+        moved = np.flatnonzero(keys["mark"] < keys["top"])
         keys["mark"][moved] = keys["top"][moved]
         self._marks.touch(moved)
         return self._release_upto(keys["mark"].copy(), keys["clock"], np.full(len(keys), NEVER))
