@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from slackwater.papers.catalogue import ENTRIES, experiment_names, run
-from slackwater.papers.outcome import Fact, Outcome
+from slackwater.papers.outcome import UNEXPLAINED, Fact, Outcome, claim
 from slackwater.papers.report import Row, page
 
 PRINTED = {  # what the five papers have
@@ -49,6 +49,14 @@ def test_every_row_has_a_verdict() -> None:
     for i, (_, verdict) in enumerate(cells):
         assert verdict == ("same", "differs (the reason)", "cannot (S-7 missing)")[i % 3]
     assert "| a value | 2 | 3 | 1.5 | differs: the reason |" in text
+
+
+def test_what_is_missing_in_part_is_said():
+    e = ENTRIES[0]
+    facts = [Fact("a value", 2.0, 2.0)]
+    assert Row(e, Outcome([], facts, partly="D-4 (missing)")).verdict == (
+        "same; cannot for D-4 (missing)")
+    assert claim("a value", 1.0, 2.0, False).why == UNEXPLAINED
 
 
 def test_a_difference_needs_a_reason() -> None:
