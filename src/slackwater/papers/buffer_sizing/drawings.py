@@ -76,10 +76,10 @@ def figure1(out: Path, quick: bool) -> Outcome:
         arrow(axes, (6.4, 2), (7.2, 2))
         box(axes, 8.3, 2, f"Reorder\n{kernel.policy}", width=2.1, height=1.0, colour="#fdf3dd",
             size=6.5)
-        arrow(axes, (9.4, 2), (10.1, 3), f"{ready.num_rows} in order")
-        arrow(axes, (9.4, 2), (10.1, 1), f"{late.num_rows} late")
-        box(axes, 11, 3, "event\nprocessing", width=1.7)
-        box(axes, 11, 1, "late stream", width=1.7)
+        arrow(axes, (9.4, 2.3), (10.0, 3))
+        arrow(axes, (9.4, 1.7), (10.0, 1))
+        box(axes, 11, 3, f"event processing\n{ready.num_rows} in order", width=1.9)
+        box(axes, 11, 1, f"late stream\n{late.num_rows} late", width=1.9)
     return finish(picture, out, "reorder-fig1", ["what", "events"],
                   [["received", len(feed)], ["in order", ready.num_rows], ["late", late.num_rows]])
 

@@ -74,8 +74,9 @@ def _promise(out: Path, quick: bool) -> Outcome:
                 axes.plot(x_values, [k.worst_share_stationary for k in own], linestyle=":",
                           label=f"D = {100 * ratio:g} %, stationary part", **style_of(i))
             axes.axhline(1.0, color="black", linewidth=0.6, linestyle=":")
-            axes.set(title=title, xlabel=x, ylim=(0, None),
+            axes.set(title=title, xlabel=x,
                      xticks=sorted({k.sigma_or_period_s for k in found if k.stream == kind}))
+        left.set_ylim(bottom=0)
         left.set_ylabel(f"worst share late ÷ D, of {found[0].seeds}")
         picture.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=3)
         files = save(picture, out / "dratio-promise")

@@ -42,7 +42,8 @@ def figure6(out: Path, quick: bool) -> Outcome:
                                                  ("with_ms", "with AIS-CLOCK"))):
                 axis.plot(x, [r[column] for r in mine], label=label, **pictures.style_of(k))
             axis.set(title=f"{title} {mine[-1]['out_of_order_pct']:.0f} % out of order",
-                     xlabel="events (thousands)", ylim=(0, None))
+                     xlabel="events (thousands)")
+        axes[0].set_ylim(bottom=0)
         axes[0].set_ylabel("time for building the stacks (ms)")
         picture.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     files += pictures.save(picture, out / "seq-fig6")
