@@ -30,7 +30,7 @@ from slackwater.core.durations import format_duration
 from slackwater.core.events import NEVER, Roles
 from slackwater.core.kernel import Store
 from slackwater.core.outcome import outcome
-from slackwater.core.promises import Promises
+from slackwater.core.punctuation import Punctuation
 from slackwater.core.stage import NONE, Arrivals, StageLogic, Step, joined, slot_of
 from slackwater.core.state.ipc import ipc_batch, ipc_bytes
 from slackwater.core.state.keys import Keys
@@ -76,7 +76,7 @@ class KeyedLogic(StageLogic):
     """A running stage with keys.
 
     Parameters as `StageLogic`; `forget_after` (None: never), and the `sources` whose own promises
-    are combined (see `promises`).
+    are combined (see `punctuation`).
     """
 
     def __init__(self, name: str, roles: Roles, store: Store, *, max_future_skew: int,
@@ -85,7 +85,7 @@ class KeyedLogic(StageLogic):
         super().__init__(name, roles, store, max_future_skew=max_future_skew, max_delay=max_delay)
         self.keys = Keys("keys", roles.key, store)
         self.clocks = Pages("clocks", {"clock": np.int64(NEVER)}, store)
-        self.promises = Promises(sources, store)
+        self.punctuation = Punctuation(sources, store)
         self.forget_after = forget_after if roles.key else None
         self.now = self.began = NEVER
         """The greatest and the first arrival of the stage."""
@@ -119,7 +119,7 @@ class KeyedLogic(StageLogic):
         """One step in which time passes for these keys alone, for each to its own `now`."""
 
     @abstractmethod
-    def promised_keyed(self, reached: Int64) -> Step:
+    def punctuated_keyed(self, reached: Int64) -> Step:
         """One step in which nothing before `reached` (by slot; NEVER: no promise) comes any more.
         """
 
@@ -157,12 +157,12 @@ class KeyedLogic(StageLogic):
         steps.append(self.pass_time_keyed(now))
         return merged(steps)
 
-    def promised(self, time: int, source: str | None, key: Mapping[str, Any] | None) -> Step:
+    def punctuated(self, time: int, source: str | None, key: Mapping[str, Any] | None) -> Step:
         """Note a promise, and release what the promises so far allow."""
         slot = None if key is None else slot_of(self.keys, key, self.name)
         if slot is None or slot >= 0:
-            self.promises.make(time, source, slot)
-        return self.promised_keyed(self.promises.of(np.arange(self.keys.room)))
+            self.punctuation.make(time, source, slot)
+        return self.punctuated_keyed(self.punctuation.of(np.arange(self.keys.room)))
 
     def end(self) -> Step:
         """The end of input confirms what is in doubt: nothing contradicts it any more."""
@@ -189,7 +189,8 @@ class KeyedLogic(StageLogic):
                        "times": [part.tolist() for part in self._doubted_times],
                        "contradicted": list(self._doubt.contradicted.items())}
         return {"now": self.now, "began": self.began, "keys": self.keys.save(),
-                "clocks": self.clocks.save(), "promises": self.promises.save(), "doubted": doubted,
+                "clocks": self.clocks.save(), "punctuation": self.punctuation.save(),
+                "doubted": doubted,
                 "fresh": self._fresh.tolist(), "swept": self._since_sweep}
 
     def load(self, meta: Mapping[str, Any]) -> None:
@@ -199,8 +200,8 @@ class KeyedLogic(StageLogic):
         self._fresh = np.array(meta["fresh"], np.int64)
         self.keys.load(meta["keys"])
         self.clocks.load(meta["clocks"])
-        if "promises" in meta:  # not in what was written before there was punctuation
-            self.promises.load(meta["promises"])
+        if "punctuation" in meta:  # not in what was written before there was punctuation
+            self.punctuation.load(meta["punctuation"])
         if meta["doubted"] is not None:
             self._doubted = ipc_batch(bytes.fromhex(meta["doubted"]["rows"]))
             self._doubted_times = (np.array(meta["doubted"]["times"][0], np.int64),
@@ -327,8 +328,8 @@ class KeyedLogic(StageLogic):
                 steps.append(stamped(self.pass_time_of(held, now)))
                 again = again[~self.busy(again)]
         begun = np.concatenate([fresh, again]) if len(again) else fresh
-        self.promises.forget(again)
-        floor = self.promises.of(begun)
+        self.punctuation.forget(again)
+        floor = self.punctuation.of(begun)
         if self.forget_after is not None and len(begun):
             first = _first_arrivals(slot, arrival, at, begun, self._numbers)
             old = first > self.began + self.forget_after
@@ -357,7 +358,7 @@ class KeyedLogic(StageLogic):
         if len(gone):
             self.forgotten(gone)
             self.clocks.reset(gone)
-            self.promises.forget(gone)
+            self.punctuation.forget(gone)
             self.keys.forget(gone)
 
 

@@ -158,7 +158,7 @@ class StageLogic(ABC):
     def end(self) -> Step:
         """The last step: nothing comes any more."""
 
-    def promised(self, time: int, source: str | None, key: Mapping[str, Any] | None) -> Step:
+    def punctuated(self, time: int, source: str | None, key: Mapping[str, Any] | None) -> Step:
         """One step in which a promise is kept (see `punctuate`)."""
         raise ConfigError("takes no punctuation", step=self.name)
 
@@ -210,7 +210,7 @@ class StageLogic(ABC):
         nothing, and a promise about it alone is not kept).  What had been waiting for no more than
         that leaves, and a row that comes all the same is late.
         """
-        return self.out(self.promised(int(time), source, key), [])
+        return self.out(self.punctuated(int(time), source, key), [])
 
     def finish(self) -> Out:
         """End of input: release everything."""

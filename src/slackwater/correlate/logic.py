@@ -16,7 +16,7 @@ from slackwater.core.errors import ConfigError, did_you_mean
 from slackwater.core.events import NEVER
 from slackwater.core.kernel import Out, Store
 from slackwater.core.outcome import outcome
-from slackwater.core.promises import Promises
+from slackwater.core.punctuation import Punctuation
 from slackwater.core.stage import Arrivals, StageLogic, Step, empty_rows, slot_of
 from slackwater.core.state.buffer import Buffer, Rows
 from slackwater.core.state.keys import Keys
@@ -57,7 +57,7 @@ class CorrelateLogic(StageLogic):
         # clocks: the greatest arrival of each side; held: rows of both; born: the first's number
         self._clocks = Pages("clocks", {**{side: np.int64(NEVER) for side in SIDES},
                                         "held": np.int64(0), "born": np.zeros(2, np.int64)}, store)
-        self._promises = Promises(SIDES, store)
+        self._punctuation = Punctuation(SIDES, store)
         self._held = [Buffer(side, store, partial(self._obsolete, s))
                       for s, side in enumerate(SIDES)]
         # rows of an unfinished block; they are never obsolete before they have been evaluated
@@ -101,7 +101,7 @@ class CorrelateLogic(StageLogic):
         moved = self._clocks[side][touched]
         follow_into(arrival, key, moved, clock)
         behind = clock - last - config.max_delay[s]  # type: ignore[index,operator]
-        broken = last < self._promises.by(s, slot)
+        broken = last < self._punctuation.by(s, slot)
         fine = np.flatnonzero((behind <= 0) & ~broken)
         late = np.flatnonzero((behind > 0) | broken)
         payload = rows.append_column(_MIN, pa.array(ends.first[good]))
@@ -139,11 +139,11 @@ class CorrelateLogic(StageLogic):
         self._drop_obsolete(None)
         return Step([self._joined(parts)])
 
-    def promised(self, time: int, source: str | None, key: Mapping[str, Any] | None) -> Step:
+    def punctuated(self, time: int, source: str | None, key: Mapping[str, Any] | None) -> Step:
         """No row of a side (None: of either) whose latest time is before `time` comes any more."""
         slot = None if key is None else slot_of(self._keys, key, self.name)
         if slot is None or slot >= 0:
-            self._promises.make(time, source, slot)
+            self._punctuation.make(time, source, slot)
         self._drop_obsolete(None)
         return Step([self._joined([])])
 
@@ -179,7 +179,7 @@ class CorrelateLogic(StageLogic):
             "counters": self._counters.tolist(), "swept": self._since_sweep,
             "schemas": [encode_schema(schema) for schema in self._schemas],
             "keys": self._keys.save(), "clocks": self._clocks.save(),
-            "promises": self._promises.save(),
+            "punctuation": self._punctuation.save(),
             "held": [buffer.save() for buffer in self._held],
             "waiting": [buffer.save() for buffer in self._waiting],
         }
@@ -192,8 +192,8 @@ class CorrelateLogic(StageLogic):
         self._schemas = [decode_schema(text) for text in meta["schemas"]]
         self._keys.load(meta["keys"])
         self._clocks.load(meta["clocks"])
-        if "promises" in meta:  # not in what was written before there was punctuation
-            self._promises.load(meta["promises"])
+        if "punctuation" in meta:  # not in what was written before there was punctuation
+            self._punctuation.load(meta["punctuation"])
         for buffer, part in zip([*self._held, *self._waiting],
                                 [*meta["held"], *meta["waiting"]], strict=True):
             buffer.load(part)
@@ -242,7 +242,7 @@ class CorrelateLogic(StageLogic):
                     & (self._clocks["right"][live] < past)]
         if len(gone):
             self._clocks.reset(gone)
-            self._promises.forget(gone)
+            self._punctuation.forget(gone)
             self._keys.forget(gone)
 
     def _count(self, slot: Int64, by: int) -> None:
@@ -378,7 +378,7 @@ class CorrelateLogic(StageLogic):
         self._clocks.need(slots)
         clock = self._clocks[SIDES[1 - s]][slots]
         ends = np.where(clock == NEVER, NEVER // 2, clock) - self._config.max_delay[1 - s]  # type: ignore[index]
-        ends = np.maximum(ends, self._promises.by(1 - s, slots))
+        ends = np.maximum(ends, self._punctuation.by(1 - s, slots))
         return np.minimum(ends, self._oldest[1 - s]) + self._reach[s]
 
     def _obsolete(self, s: int, slot: Int64, time: Int64, n: Int64) -> NDArray[np.bool_]:

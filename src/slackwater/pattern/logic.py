@@ -92,7 +92,7 @@ class MatchLogic(KeyedLogic):
         theta = np.where(reached == NEVER, NEVER, self._estimator.thresholds(reached))
         return self._raise_to(theta)
 
-    def promised_keyed(self, reached: Int64) -> Step:
+    def punctuated_keyed(self, reached: Int64) -> Step:
         """Nothing before the promise is accepted any more, so what waited for it is final."""
         self._need()
         return self._raise_to(reached[:self._marks.rows])

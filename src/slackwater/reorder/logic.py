@@ -182,10 +182,10 @@ class ReorderLogic(KeyedLogic):
         limits = np.where(now == NEVER, NEVER, limits)
         return self._release_upto(limits, now)
 
-    def promised_keyed(self, reached: Int64) -> Step:
+    def punctuated_keyed(self, reached: Int64) -> Step:
         """Release what nothing can come before any more; what comes all the same is late."""
         step = self._release_upto(reached, None, "punctuation")
-        self._marks.promise(reached, self.count - 1)
+        self._marks.reach(reached, self.count - 1)
         return step
 
     def end_keyed(self) -> Step:

@@ -8,7 +8,7 @@ from slackwater.core.durations import Duration, micros
 from slackwater.core.errors import ConfigError
 from slackwater.core.events import Roles
 from slackwater.core.kernel import Store
-from slackwater.core.promises import declared
+from slackwater.core.punctuation import declared
 from slackwater.core.stage import Stage
 from slackwater.reorder.logic import ReorderLogic
 from slackwater.reorder.policies.named import as_policy

@@ -17,7 +17,7 @@ from slackwater.core.compiled import njit
 from slackwater.core.events import NEVER
 
 __all__ = ["DISABLED", "FOREVER", "GUEST", "KEY", "LIVE", "MEMBER", "NEVER", "NEW", "STATES",
-           "Book", "arrive", "enlist_all", "fail", "health", "links", "promise_all", "rebuild",
+           "Book", "arrive", "enlist_all", "fail", "health", "links", "punctuate_all", "rebuild",
            "strike_all", "threshold"]
 
 Int64 = NDArray[np.int64]
@@ -182,7 +182,7 @@ def arrive(book: Book, k: int, p: int, time: int, arrival: int, forget_after: in
 
 
 @njit(cache=True)
-def _promise(book: Book, k: int, p: int, time: int) -> None:
+def _punctuate(book: Book, k: int, p: int, time: int) -> None:
     """Source p (−1: whoever there is) shows nothing before `time` any more.
 
     A disabled one that says so of a time after the watermark is waited for again.
@@ -275,7 +275,7 @@ def strike_all(book: Book, key: Int64, member: Int64) -> None:
 
 
 @njit(cache=True)
-def promise_all(book: Book, key: Int64, member: Int64, time: Int64) -> None:
+def punctuate_all(book: Book, key: Int64, member: Int64, time: Int64) -> None:
     """Each member of its key has promised a time."""
     for i in range(len(member)):
-        _promise(book, key[i], member[i], time[i])
+        _punctuate(book, key[i], member[i], time[i])

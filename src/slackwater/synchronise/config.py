@@ -8,7 +8,7 @@ from typing import Literal
 from slackwater.core.durations import Duration, micros
 from slackwater.core.errors import ConfigError, did_you_mean
 from slackwater.core.events import Roles
-from slackwater.core.promises import declared
+from slackwater.core.punctuation import declared
 from slackwater.core.stage import Stage
 
 __all__ = ["Synchroniser"]

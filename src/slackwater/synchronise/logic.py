@@ -32,7 +32,7 @@ from slackwater.synchronise.book import (
     enlist_all,
     health,
     links,
-    promise_all,
+    punctuate_all,
     rebuild,
     strike_all,
 )
@@ -109,7 +109,7 @@ class SyncLogic(KeyedLogic):
         """For each key it is its `now` (NEVER: not this one): release what may leave."""
 
     @abstractmethod
-    def _release_promised(self, slots: Int64, time: int) -> Released:
+    def _release_punctuated(self, slots: Int64, time: int) -> Released:
         """Nothing of these keys before `time`, and their watermarks, comes any more: release it."""
 
     @abstractmethod
@@ -151,14 +151,14 @@ class SyncLogic(KeyedLogic):
         reached[slots] = np.maximum(self._key_rows["clock"][slots], now)
         return self._step(self._pass_time(reached))
 
-    def promised(self, time: int, source: str | None, key: Mapping[str, Any] | None) -> Step:
+    def punctuated(self, time: int, source: str | None, key: Mapping[str, Any] | None) -> Step:
         """A source (None: whoever there is) has come to `time` without a row to show for it."""
         slots = self._opened()
         if key is not None:
             slots = slots[slots == slot_of(self.keys, key, self.name)]
         if source is None:
             if key is None:
-                self.promises.make(time, None)  # for keys to come
+                self.punctuation.make(time, None)  # for keys to come
             members = np.full(len(slots), -1)
         else:
             if key is None and source in self._declared:
@@ -168,11 +168,11 @@ class SyncLogic(KeyedLogic):
             slots, members = self._member_rows["key"][mine], mine
             self._members.touch(mine)
         self._marks.touch(slots)
-        promise_all(self._book(), slots, members, np.full(len(slots), time))
-        return self._step(self._release_promised(slots, time))
+        punctuate_all(self._book(), slots, members, np.full(len(slots), time))
+        return self._step(self._release_punctuated(slots, time))
 
-    def promised_keyed(self, reached: Int64) -> Step:
-        """Promises are kept source by source, in `promised`."""
+    def punctuated_keyed(self, reached: Int64) -> Step:
+        """Taken source by source, in `punctuated`."""
         raise NotImplementedError
 
     def end_keyed(self) -> Step:
@@ -231,7 +231,7 @@ class SyncLogic(KeyedLogic):
             for name, time in self._said.items():
                 mine = self._named(name)
                 mine = mine[np.isin(self._member_rows["key"][mine], slots)]
-                promise_all(self._book(), self._member_rows["key"][mine], mine,
+                punctuate_all(self._book(), self._member_rows["key"][mine], mine,
                              np.full(len(mine), time))
 
     def busy(self, slots: Int64) -> NDArray[np.bool_]:

@@ -83,16 +83,16 @@ class ClassicLogic(SyncLogic):
         self._members.touch(self._names.live())
         return self._together(left, now, allowed, forced)
 
-    def promised(self, time: int, source: str | None, key: Mapping[str, Any] | None) -> Step:
+    def punctuated(self, time: int, source: str | None, key: Mapping[str, Any] | None) -> Step:
         """Only of all sources: a table has no bit for an event that is not there."""
         if source is not None:
             name = type(self.config).__name__
             raise ConfigError("takes no punctuation of a single source", step=f"{name}.punctuate",
                               got=f"source={source!r}",
                               hint="FrontierSync does, and releases the same events")
-        return super().promised(time, source, key)
+        return super().punctuated(time, source, key)
 
-    def _release_promised(self, slots: Int64, time: int) -> Released:
+    def _release_punctuated(self, slots: Int64, time: int) -> Released:
         left = []
         # a promise releases wherever a node stands, not at the root alone
         method = MERGED if self.config.method == TREE else self.config.method

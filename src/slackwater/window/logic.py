@@ -78,7 +78,7 @@ class WindowLogic(StageLogic):
         self._passed = max(self._passed, now)
         return self.advance(np.full(self._keys.room, now))
 
-    def promised(self, time: int, source: str | None, key: Mapping[str, Any] | None) -> Step:
+    def punctuated(self, time: int, source: str | None, key: Mapping[str, Any] | None) -> Step:
         """Rows of a group (None: of all) before `time` are no longer waited for."""
         if source is not None:
             raise ConfigError("does not know who sent a row", step="window.punctuate",

@@ -103,9 +103,9 @@ class WindowedLogic(StageLogic):
         """Let time pass; the windows of a group close as far as its key has come."""
         return self._close(self._first.pass_time(now))
 
-    def promised(self, time: int, source: str | None, key: Mapping[str, Any] | None) -> Step:
+    def punctuated(self, time: int, source: str | None, key: Mapping[str, Any] | None) -> Step:
         """The same as far as a promise has brought its key."""
-        return self._close(self._first.promised(time, source, key))
+        return self._close(self._first.punctuated(time, source, key))
 
     def _close(self, step: Step) -> Step:
         results = self._pass_on(step)

@@ -62,7 +62,7 @@ class Marks(Pages):
         if self._least is not None and time[least] < self._least[1]:
             self._least = int(slots[least]), int(time[least])
 
-    def promise(self, time: Int64, n: int) -> None:
+    def reach(self, time: Int64, n: int) -> None:
         """Move every watermark on to `time` (by slot), of rows numbered up to `n`.
 
         Nothing before it may be held any more.

@@ -23,7 +23,7 @@ from slackwater.core.events import NEVER
 from slackwater.core.kernel import Store
 from slackwater.core.state.pages import Pages
 
-__all__ = ["Promises", "declared"]
+__all__ = ["Punctuation", "declared"]
 
 Int64 = NDArray[np.int64]
 
@@ -42,7 +42,7 @@ def declared(sources: tuple[str, ...] | None, step: str) -> tuple[str, ...] | No
     return names
 
 
-class Promises:
+class Punctuation:
     """The promises made so far.
 
     Parameters
@@ -56,7 +56,7 @@ class Promises:
     Examples
     --------
     >>> from slackwater.core.kernel import MemoryStore
-    >>> made = Promises(("a", "b"), MemoryStore())
+    >>> made = Punctuation(("a", "b"), MemoryStore())
     >>> made.make(5, "a")
     >>> made.of(np.array([0])).tolist() == [NEVER]  # b has promised nothing
     True
@@ -68,7 +68,7 @@ class Promises:
     def __init__(self, sources: tuple[str, ...] | None, store: Store) -> None:
         self._sources = sources
         self._every = np.full(len(sources or "1"), NEVER)
-        self._own = Pages("promises", {"until": self._every.copy()}, store)
+        self._own = Pages("punctuation", {"until": self._every.copy()}, store)
 
     def make(self, time: int, source: str | None, key: int | None = None) -> None:
         """A promise of a source (None: of all of them) about a key's slot (None: about all)."""
