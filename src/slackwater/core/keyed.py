@@ -10,6 +10,12 @@ really let go changes no result.  What it had released is older than that row by
 again) are late if they are older than that, once the stream itself has run for so long.
 Without key columns nothing is forgotten.
 
+**Promises.** A stage that follows wants to know how far this one has come, silent keys included.
+With `promise` set, a key that was silent for longer than that has come as far as its policy says
+for the moment `promise` before its next row, whether or not time was ever told (`tick`): a row that
+is older is late, even if nothing has overtaken it.  So a tick may promise as much without changing
+any row's fate.  `watermark` is what holds for all keys; with `shared`, new keys start there.
+
 Enters, leaves: as `stage`.  May import: the rest of core.
 """
 
@@ -25,21 +31,22 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from slackwater.core.clock import Doubt, follow, has_jump
-from slackwater.core.compiled import njit
 from slackwater.core.durations import format_duration
 from slackwater.core.events import NEVER, Roles
 from slackwater.core.kernel import Store
 from slackwater.core.outcome import outcome
 from slackwater.core.punctuation import Punctuation
+from slackwater.core.slots import first_arrivals, local_numbers, silences
 from slackwater.core.stage import NONE, Arrivals, StageLogic, Step, joined, slot_of
 from slackwater.core.state.ipc import ipc_batch, ipc_bytes
 from slackwater.core.state.keys import Keys
 from slackwater.core.state.pages import Pages
 from slackwater.core.steps import merged, stamped
 
-__all__ = ["ARRIVAL_JUMP", "Keyed", "KeyedLogic", "positions", "silences"]
+__all__ = ["ARRIVAL_JUMP", "Keyed", "KeyedLogic"]
 
 Int64 = NDArray[np.int64]
+_NO_JUMP = int(np.iinfo(np.int64).max)
 _SWEEP = 4096  # rows after which a look at all keys is worth it, however few there are
 
 ARRIVAL_JUMP = 86_400_000_000
@@ -96,6 +103,12 @@ class KeyedLogic(StageLogic):
         self._numbers = np.full(1, -1)
         self._fresh = NONE
         self._since_sweep = 0
+        self.promise: int | None = None
+        """How long a key must have been silent before time alone promises anything of it."""
+        self.shared = False
+        """Whether keys that are new start at the watermark of all."""
+        self.promised = NEVER
+        """The watermark that was last given out."""
 
     # -- what a stage adds ----------------------------------------------------------------------
 
@@ -135,6 +148,10 @@ class KeyedLogic(StageLogic):
         """Forget what else has long been silent."""
         return
 
+    def least_mark(self) -> int:
+        """No key will release anything older; NEVER: there is no telling."""
+        return NEVER
+
     def remembered(self) -> int:
         """How many keys, and whatever else is forgotten, there are."""
         return len(self.keys)
@@ -172,6 +189,19 @@ class KeyedLogic(StageLogic):
     def end_keyed(self) -> Step:
         """The last step."""
 
+    def lead(self, promise: int | None, *, shared: bool) -> None:
+        """Other stages follow this one (see `promise` and `shared`); not part of a snapshot."""
+        self.promise, self.shared = promise, shared
+
+    def trust(self) -> None:
+        """Rows come from a stage that has judged their clock: none is in doubt."""
+        self._doubt.jump = _NO_JUMP
+
+    def watermark(self) -> int:
+        """No row that is released from now on is older (NEVER: there is no telling)."""
+        self.promised = max(self.promised, self.least_mark())
+        return self.promised
+
     @property
     def in_doubt(self) -> int:
         """How many rows wait to be confirmed."""
@@ -190,13 +220,14 @@ class KeyedLogic(StageLogic):
                        "contradicted": list(self._doubt.contradicted.items())}
         return {"now": self.now, "began": self.began, "keys": self.keys.save(),
                 "clocks": self.clocks.save(), "punctuation": self.punctuation.save(),
-                "doubted": doubted,
-                "fresh": self._fresh.tolist(), "swept": self._since_sweep}
+                "doubted": doubted, "fresh": self._fresh.tolist(), "swept": self._since_sweep,
+                "promised": self.promised}
 
     def load(self, meta: Mapping[str, Any]) -> None:
         """Read what `save` wrote."""
         self.now, self.began = meta["now"], meta["began"]
         self._since_sweep = meta["swept"]
+        self.promised = meta.get("promised", NEVER)
         self._fresh = np.array(meta["fresh"], np.int64)
         self.keys.load(meta["keys"])
         self.clocks.load(meta["clocks"])
@@ -220,7 +251,7 @@ class KeyedLogic(StageLogic):
                 return False
             return bool(has_jump(new.arrival, np.zeros(len(new), np.int64), np.array([self.now]),
                                  self._doubt.jump, False))
-        key, slots = _local(slot, self._numbers)
+        key, slots = local_numbers(slot, self._numbers)
         self.clocks.need(slots)
         return bool(has_jump(new.arrival, key, self.clocks["clock"][slots], self._doubt.jump,
                              not self.roles.key))
@@ -298,7 +329,7 @@ class KeyedLogic(StageLogic):
             piece = Arrivals(new.time[at:stop], arrival[at:stop], new.n[at:stop],
                              new.rows if stop - at == len(new) else
                              new.rows.slice(at, stop - at))
-            key, slots = _local(slot[at:stop], self._numbers)
+            key, slots = local_numbers(slot[at:stop], self._numbers)
             self.clocks.touch(slots)
             clock = self.clocks["clock"][slots]
             follow(piece.arrival, key, clock, self.roles.arrival is None)
@@ -317,27 +348,45 @@ class KeyedLogic(StageLogic):
         """Start keys afresh that are new, or new again; where this piece ends, and what they held.
         """
         fresh, self._fresh = self._fresh, NONE
-        stop, again, steps = len(slot), NONE, []
-        if self.forget_after is not None and len(slot):
+        stop, again = len(slot), NONE
+        steps: list[Step] = []
+        waits = [w for w in (self.forget_after, self.promise) if w is not None]
+        if waits and len(slot):
             self.clocks.need(slot[at:])
-            stop, again = silences(slot, arrival, at, self.clocks["clock"], self._numbers,
-                                    self.forget_after)
-            held = again[self.busy(again)] if len(again) else NONE
-            if len(held):  # what they hold leaves as time passes, as it would have by ticks
-                now = _first_arrivals(slot, arrival, at, held, self._numbers)
-                steps.append(stamped(self.pass_time_of(held, now)))
-                again = again[~self.busy(again)]
+            stop, silent = silences(slot, arrival, at, self.clocks["clock"], self._numbers,
+                                    min(waits))
+            if len(silent):
+                self.begin_keys(NONE, NONE, n)  # room for keys that are new in this batch
+                again = self._pass_silence(slot, arrival, at, silent, steps)
         begun = np.concatenate([fresh, again]) if len(again) else fresh
         self.punctuation.forget(again)
-        floor = self.punctuation.of(begun)
+        floor = np.maximum(self.punctuation.of(begun), self.promised if self.shared else NEVER)
         if self.forget_after is not None and len(begun):
-            first = _first_arrivals(slot, arrival, at, begun, self._numbers)
+            first = first_arrivals(slot, arrival, at, begun, self._numbers)
             old = first > self.began + self.forget_after
             floor[old] = np.maximum(floor[old], first[old] - self.forget_after + self._ahead)
         if len(begun):
             self.begin_keys(begun, floor, n)
             self.clocks.reset(again)
         return int(stop), steps
+
+    def _pass_silence(self, slot: Int64, arrival: Int64, at: int, silent: Int64,
+                      steps: list[Step]) -> Int64:
+        """Let time pass for keys that were silent; which of them start afresh."""
+        first = first_arrivals(slot, arrival, at, silent, self._numbers)
+        gap = first - self.clocks["clock"][silent]
+        over = gap > (_NO_JUMP if self.forget_after is None else self.forget_after)
+        if self.promise is not None:
+            kept = ~over & (gap > self.promise)
+            if kept.any():
+                steps.append(stamped(self.pass_time_of(silent[kept],
+                                                       first[kept] - self.promise)))
+        again = silent[over]
+        held = self.busy(again) if len(again) else np.zeros(0, bool)
+        if held.any():  # what they hold leaves as time passes, as it would have by ticks
+            steps.append(stamped(self.pass_time_of(again[held], first[over][held])))
+            again = again[~self.busy(again)]
+        return again
 
     def _sweep(self, rows: int, *, at_once: bool = False) -> None:
         """Forget who is silent, now and then: a look at all for as many rows as there are."""
@@ -360,65 +409,3 @@ class KeyedLogic(StageLogic):
             self.clocks.reset(gone)
             self.punctuation.forget(gone)
             self.keys.forget(gone)
-
-
-def positions(slots: Int64, wanted: Int64) -> Int64:
-    """Where each of `wanted` stands in `slots`."""
-    if len(slots) == 1:
-        return np.zeros(len(wanted), np.int64)
-    order = np.argsort(slots)
-    return order[np.searchsorted(slots[order], wanted)]
-
-
-@njit(cache=True, nogil=True)
-def _local(slot: Int64, numbers: Int64) -> tuple[Int64, Int64]:
-    """Number the slots 0, 1… in order of appearance; `numbers` is −1 everywhere, and again so."""
-    key = np.empty(len(slot), np.int64)
-    slots = np.empty(min(len(slot), len(numbers)), np.int64)
-    count = 0
-    for j in range(len(slot)):
-        at = numbers[slot[j]]
-        if at < 0:
-            at = numbers[slot[j]] = count
-            slots[count] = slot[j]
-            count += 1
-        key[j] = at
-    slots = slots[:count].copy()
-    for s in slots:
-        numbers[s] = -1
-    return key, slots
-
-
-@njit(cache=True, nogil=True)
-def silences(slot: Int64, arrival: Int64, at: int, clock: Int64, numbers: Int64,
-              forget_after: int) -> tuple[int, Int64]:
-    """Up to which row keys go on without starting afresh, and who does so with its first row."""
-    again = np.empty(len(slot) - at, np.int64)
-    count, stop = 0, len(slot)
-    for j in range(at, len(slot)):
-        s = slot[j]
-        before = clock[s] if numbers[s] < 0 else arrival[numbers[s]]
-        if before != NEVER and arrival[j] - before > forget_after:
-            if numbers[s] >= 0:
-                stop = j
-                break
-            again[count] = s
-            count += 1
-        if numbers[s] < 0 or arrival[j] > arrival[numbers[s]]:
-            numbers[s] = j
-    for j in range(at, stop):
-        numbers[slot[j]] = -1
-    return stop, again[:count]
-
-
-@njit(cache=True, nogil=True)
-def _first_arrivals(slot: Int64, arrival: Int64, at: int, begun: Int64, numbers: Int64) -> Int64:
-    """The arrival of each slot's first row from `at` on; NEVER for one whose row is in doubt."""
-    for j in range(len(slot) - 1, at - 1, -1):
-        numbers[slot[j]] = j
-    first = np.empty(len(begun), np.int64)
-    for i in range(len(begun)):
-        first[i] = arrival[numbers[begun[i]]] if numbers[begun[i]] >= 0 else NEVER
-    for j in range(at, len(slot)):
-        numbers[slot[j]] = -1
-    return first

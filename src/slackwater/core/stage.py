@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from slackwater.core.errors import ConfigError, SnapshotError
-from slackwater.core.events import Roles, Usable, usable_rows
+from slackwater.core.events import NEVER, Roles, Usable, usable_rows
 from slackwater.core.kernel import MemoryStore, Out, Store
 from slackwater.core.outcome import outcome
 from slackwater.core.state.keys import Keys
@@ -177,6 +177,18 @@ class StageLogic(ABC):
     @abstractmethod
     def notes(self) -> dict[str, Any]:
         """Facts about the state, ``held`` among them."""
+
+    def lead(self, promise: int | None, *, shared: bool) -> None:
+        """Other stages follow this one: see `slackwater.core.keyed`."""
+        return
+
+    def trust(self) -> None:
+        """Rows come in order from a stage that has judged their clock."""
+        return
+
+    def watermark(self) -> int:
+        """No row that is released from now on is older (NEVER: there is no telling)."""
+        return NEVER
 
     def bind(self, schema: pa.Schema) -> None:
         """The input's columns are known, or have changed while nothing was held."""

@@ -173,6 +173,18 @@ class SelectLogic:
         """Write the state (see `Logic.snapshot`)."""
         return self._chain.snapshot()
 
+    def lead(self, promise: int | None, *, shared: bool) -> None:
+        """Other stages follow (see `slackwater.core.keyed`)."""
+        self._chain.lead(promise, shared=shared)
+
+    def trust(self) -> None:
+        """Rows come in order from a stage that has judged their clock."""
+        self._chain.trust()
+
+    def watermark(self) -> int:
+        """No window that ends earlier will be emitted."""
+        return self._chain.watermark()
+
     def _selected(self, out: Out) -> Out:
         plan, results = self._config.plan, out.ready
         schema = self._config.result_schema

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,8 +15,9 @@ from slackwater.core.compiled import njit
 from slackwater.core.errors import DataError
 from slackwater.core.events import NEVER
 from slackwater.core.kernel import Store
-from slackwater.core.keyed import Keyed, KeyedLogic, positions, silences
+from slackwater.core.keyed import Keyed, KeyedLogic
 from slackwater.core.release import mark_of, released, walk_over
+from slackwater.core.slots import positions, silences
 from slackwater.core.stage import NONE, Step, empty_rows, how_late, role_names
 from slackwater.core.state.buffer import Buffer, Held, Rows
 from slackwater.core.state.keys import Keys
@@ -180,7 +182,31 @@ class ReorderLogic(KeyedLogic):
             np.maximum.at(together, group, now)
             limits = self._estimator.thresholds(together)[group]
         limits = np.where(now == NEVER, NEVER, limits)
-        return self._release_upto(limits, now)
+        step = self._release_upto(limits, now)
+        return step if self.promise is None else self._promise(step, limits, now)
+
+    def _promise(self, step: Step, limits: Int64, now: Int64) -> Step:
+        """Keys that were silent until `now` have come as far as time says; others stand."""
+        self.clocks.need_all()
+        self._marks.need_all()
+        silent = np.flatnonzero((self.clocks["clock"][:len(now)] < now)
+                                & (limits > self._marks["time"][:len(now)]))
+        # all rows so far that are not after it have been released
+        self._marks.move(silent, limits[silent], np.full(len(silent), self.count - 1))
+
+        def reached(keys: pa.RecordBatch) -> Int64:
+            found = self.keys.find(keys)
+            return np.where(found < 0, NEVER, self._marks["time"][found])
+
+        return replace(step, reached=reached)
+
+    def least_mark(self) -> int:
+        """The least watermark of all keys."""
+        live = self.keys.live()
+        if not len(live):
+            return NEVER
+        self._marks.need(live)
+        return int(self._marks["time"][live].min())
 
     def punctuated_keyed(self, reached: Int64) -> Step:
         """Release what nothing can come before any more; what comes all the same is late."""

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from slackwater.core.compiled import njit
 from slackwater.core.kernel import Store
-from slackwater.core.keyed import Keyed, positions
+from slackwater.core.keyed import Keyed
 from slackwater.core.release import released, walk_over
+from slackwater.core.slots import positions
 from slackwater.synchronise.admit import Queue, admit, expire_all, leave, queue_of
 from slackwater.synchronise.book import FOREVER, NEVER
 from slackwater.synchronise.config import Synchroniser

@@ -15,7 +15,7 @@ from slackwater.core.durations import format_duration
 from slackwater.core.errors import ConfigError, SnapshotError, did_you_mean
 from slackwater.core.kernel import Out, Store
 from slackwater.core.keyed import Keyed, KeyedLogic
-from slackwater.core.stage import NONE, Step, empty_rows, how_late, role_names, slot_of
+from slackwater.core.stage import NONE, Step, empty_rows, role_names, slot_of
 from slackwater.core.state.buffer import Buffer
 from slackwater.core.state.keys import Keys
 from slackwater.core.state.pages import Pages
@@ -37,7 +37,7 @@ from slackwater.synchronise.book import (
     strike_all,
 )
 from slackwater.synchronise.config import Synchroniser
-from slackwater.synchronise.rows import Released
+from slackwater.synchronise.rows import Released, late_reasons
 
 __all__ = ["SyncLogic"]
 
@@ -138,7 +138,8 @@ class SyncLogic(KeyedLogic):
         released, late_by, clock = self._take(given, member)
         late = np.flatnonzero(late_by)
         rows = given.new.rows.take(pa.array(late))
-        return self._step(released, rows, self._how_late(rows, late_by[late]), clock[late])
+        why = late_reasons(rows.column(self.roles.source), late_by[late])
+        return self._step(released, rows, why, clock[late])
 
     def pass_time_keyed(self, now: int) -> Step:
         """Let time pass for every key."""
@@ -194,16 +195,6 @@ class SyncLogic(KeyedLogic):
     def _none_released(self) -> Released:
         return Released(empty_rows(self.schema), NONE, NONE, np.zeros(0, bool))
 
-    def _how_late(self, rows: pa.RecordBatch, late_by: Int64) -> pa.Array | None:
-        if not len(late_by):
-            return None
-        column = rows.column(self.roles.source)
-        if pa.types.is_dictionary(column.type):
-            column = column.dictionary_decode()
-        source = pc.fill_null(column.cast(pa.string()), "null")
-        return pc.binary_join_element_wise("source ", source, pc.binary_join_element_wise(
-            " ", how_late(late_by), ""), "")
-
     # -- keys and members -----------------------------------------------------------------------
 
     def begin(self, *, owns: bool) -> None:
@@ -238,6 +229,12 @@ class SyncLogic(KeyedLogic):
         """Keys that hold rows are not forgotten."""
         self._need()
         return np.asarray(self._key_rows["held"][slots] > 0)
+
+    def least_mark(self) -> int:
+        """The least watermark of all keys."""
+        self._need()
+        live = self.keys.live()
+        return int(self._key_rows["mark"][live].min()) if len(live) else NEVER
 
     def forgotten(self, slots: Int64) -> None:
         """Forget the members of these keys."""

@@ -113,6 +113,18 @@ class WindowedLogic(StageLogic):
             return results
         return merged([results, self._second.advance(step.reached(self._second.groups()))])
 
+    def lead(self, promise: int | None, *, shared: bool) -> None:
+        """What is promised to windows, which close in silence, is promised to all that follow."""
+        self._first.lead(promise, shared=shared)
+
+    def trust(self) -> None:
+        """Rows come in order from a stage that has judged their clock."""
+        self._first.trust()
+
+    def watermark(self) -> int:
+        """Windows that end later are still open."""
+        return self._first.watermark()
+
     def end(self) -> Step:
         """Release everything, close every window."""
         return merged([self._pass_on(self._first.end()), self._second.end()])

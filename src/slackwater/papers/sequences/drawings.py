@@ -148,7 +148,8 @@ def figure5(out: Path, quick: bool) -> Outcome:
         bare(axes, 12, 3)
         for x, name in ((2, "SSC\nstacks"), (5.2, "WD, SL"), (8.0, "TF")):
             box(axes, x, 1.5, name, width=2.0, height=0.9)
-        box(axes, 2.2, 2.7, f"purge by the window alone: {right - purged} of {right} sequences lost",
+        box(axes, 2.2, 2.7,
+            f"purge by the window alone: {right - purged} of {right} sequences lost",
             width=4.0, height=0.4, colour="#fbe3d6", size=6.5)
         box(axes, 2.2, 0.3, "append: b8 and d2 misplaced", width=3.6, height=0.4, colour="#fbe3d6",
             size=6.5)
