@@ -51,6 +51,16 @@ def test_every_row_has_a_verdict() -> None:
     assert "| a value | 2 | 3 | 1.5 | differs: the reason |" in text
 
 
+def test_the_documentation_is_that_page():
+    """Made by ``slackwater reproduce --all --page docs/experiments.md``: no row is missing."""
+    text = (Path(__file__).resolve().parents[2] / "docs" / "experiments.md").read_text()
+    cells = re.findall(r"^\| .* \| `([a-z0-9-]+)` \| (.*) \|$", text, re.MULTILINE)
+    assert [name for name, _ in cells] == experiment_names()
+    for name, verdict in cells:
+        assert verdict.split(maxsplit=1)[0].rstrip(";") in ("same", "differs", "cannot"), name
+        assert UNEXPLAINED not in verdict, name
+
+
 def test_what_is_missing_in_part_is_said():
     e = ENTRIES[0]
     facts = [Fact("a value", 2.0, 2.0)]

@@ -13,7 +13,9 @@ SETTING = (
     "The recordings D-1 … D-5 and S-7 … S-10 (CC-BY-SA 4.0, W. Weiss et al., JOANNEUM RESEARCH) "
     "are not shipped; set `SLACKWATER_RECORDINGS` to their folder. Times are processor times of "
     "compiled code on the machine that made the page: their order and growth can be compared with "
-    "the papers', not their size.")
+    "the papers', not their size. How fast the stages themselves are is another matter: `make "
+    "bench` prints ratios against references in the same run (numpy's stable sort, Spark's own "
+    "watermarked window and stream-stream join, polars, DuckDB, PyFlink's MATCH_RECOGNIZE).")
 
 READINGS: dict[int, tuple[str, ...]] = {
     1: (
