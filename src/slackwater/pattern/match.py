@@ -51,8 +51,8 @@ class Match(Stage):
         How far behind the clock an event may come: a duration, or a reorder policy that estimates
         it (``"KSlack"``, ``DelayRange(n=100)``…).
     emit
-        ``"final"``: a match is emitted once, when nothing can undo it.  ``"eager"``: at once, and if
-        an event that arrives later undoes it, again with op ``"-"`` and the same id.
+        ``"final"``: a match is emitted once, when nothing can undo it.  ``"eager"``: at once, and
+        if an event that arrives later undoes it, again with op ``"-"`` and the same id.
     select
         ``"skip_till_any"``: every combination of events.  ``"skip_till_next"``: from each first
         event, always the next that fits.  ``"strict"``: as that, and no event in between.
