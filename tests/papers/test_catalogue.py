@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from slackwater.papers.catalogue import ENTRIES, experiment_names, run
-from slackwater.papers.outcome import Fact, Outcome
+from slackwater.papers.outcome import UNEXPLAINED, Fact, Outcome, claim
 from slackwater.papers.report import Row, page
 
 PRINTED = {  # what the five papers have
@@ -49,6 +49,24 @@ def test_every_row_has_a_verdict() -> None:
     for i, (_, verdict) in enumerate(cells):
         assert verdict == ("same", "differs (the reason)", "cannot (S-7 missing)")[i % 3]
     assert "| a value | 2 | 3 | 1.5 | differs: the reason |" in text
+
+
+def test_the_documentation_is_that_page():
+    """Made by ``slackwater reproduce --all --page docs/experiments.md``: no row is missing."""
+    text = (Path(__file__).resolve().parents[2] / "docs" / "experiments.md").read_text()
+    cells = re.findall(r"^\| .* \| `([a-z0-9-]+)` \| (.*) \|$", text, re.MULTILINE)
+    assert [name for name, _ in cells] == experiment_names()
+    for name, verdict in cells:
+        assert verdict.split(maxsplit=1)[0].rstrip(";") in ("same", "differs", "cannot"), name
+        assert UNEXPLAINED not in verdict, name
+
+
+def test_what_is_missing_in_part_is_said():
+    e = ENTRIES[0]
+    facts = [Fact("a value", 2.0, 2.0)]
+    assert Row(e, Outcome([], facts, partly="D-4 (missing)")).verdict == (
+        "same; cannot for D-4 (missing)")
+    assert claim("a value", 1.0, 2.0, False).why == UNEXPLAINED
 
 
 def test_a_difference_needs_a_reason() -> None:

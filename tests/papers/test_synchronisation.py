@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from slackwater.papers.catalogue import run
-from slackwater.papers.synchronisation.counts import counted
+from slackwater.papers.synchronisation.counts import (
+    ARRIVALS,
+    bisections,
+    counted,
+    example,
+    possible_orders,
+)
 from slackwater.papers.synchronisation.delays import system_delay
 from slackwater.papers.synchronisation.streams import Streams
 from slackwater.synchronise import (
@@ -26,6 +32,22 @@ def test_table_1():
     assert found[TreeSync] == (29, 17)
     assert found[LinkedListSync] == (37, 39)
     assert found[IndexedListSync] == (28, 39)
+
+
+def test_what_the_lost_order_of_arrival_can_and_cannot_change():
+    """The tree's counts and the number of bits a list sets are what they are in every order."""
+    orders = possible_orders()
+    assert len(orders) == len(set(orders)) == 189
+    assert ARRIVALS in orders
+    assert min(map(bisections, orders)) == 27  # the paper has 25
+    assert bisections(ARRIVALS) == counted(IndexedListSync)["comparisons"]
+    for order in orders[::20]:
+        tree = counted(TreeSync, order)
+        assert (tree["comparisons"], tree["updates"]) == (29, 17)
+        in_order = sum(a < b for i, b in enumerate(order) for a in order[:i])
+        for method in (IndexedListSync, LinkedListSync):
+            assert counted(method, order)["updates"] == in_order
+    assert example().num_rows == 12
 
 
 def test_method_2_has_no_system_delay():

@@ -12,7 +12,14 @@ from slackwater.core.errors import ConfigError, SnapshotError
 from slackwater.core.events import Roles
 from slackwater.core.kernel import Kernel, Logic, MemoryStore
 from slackwater.papers.synchronisation.streams import Streams
-from slackwater.synchronise import FrontierSync, MergedTreeSync, RedBlackSync, SyncModule, TreeSync
+from slackwater.synchronise import (
+    FrontierSync,
+    MergedTreeSync,
+    RedBlackSync,
+    SyncModule,
+    TreeSync,
+    named,
+)
 from tests.synchronise.test_sync_rule import BASE, METHODS, ROLES, batch_of, replay, scripts
 
 KEYED = Roles("time", "arrival", source="source", key=("room",), unit="us")
@@ -272,3 +279,11 @@ def test_visited_nodes_grow_linearly_with_the_streams():
         assert 1.7 < growth < 2.1
     assert all(visited[MergedTreeSync, n] <= visited[TreeSync, n] for n in (100, 200, 400))
     assert visited[RedBlackSync, 400] < 2 * visited[RedBlackSync, 100]
+
+
+def test_methods_by_name():
+    assert [m.__name__ for m in named.METHODS.values()] == [
+        "FrontierSync", "TreeSync", "MergedTreeSync", "RedBlackSync", "LinkedListSync",
+        "IndexedListSync"]
+    with pytest.raises(ConfigError, match="did you mean 'frontier'"):
+        named.method_named("fronteir")

@@ -13,28 +13,13 @@ from slackwater.cli import options
 from slackwater.cli.show import print_json, print_table
 from slackwater.core.errors import ConfigError
 from slackwater.datasets.files import file_format, write_table
-from slackwater.synchronise import (
-    FrontierSync,
-    IndexedListSync,
-    LinkedListSync,
-    MergedTreeSync,
-    RedBlackSync,
-    Synchroniser,
-    TreeSync,
-)
+from slackwater.synchronise import METHODS, method_named
 
 __all__ = ["command"]
 
 
-class Method(StrEnum):
-    """The structure that holds the events."""
-
-    frontier = "frontier"
-    tree = "tree"
-    merged = "merged"
-    redblack = "redblack"
-    linked = "linked"
-    indexed = "indexed"
+Method = StrEnum("Method", {name: name for name in METHODS})  # type: ignore[misc]
+"""The structure that holds the events."""
 
 
 class Blame(StrEnum):
@@ -42,11 +27,6 @@ class Blame(StrEnum):
 
     missing = "missing"
     producer = "producer"
-
-
-_KINDS: dict[Method, type[Synchroniser]] = {
-    Method.frontier: FrontierSync, Method.tree: TreeSync, Method.merged: MergedTreeSync,
-    Method.redblack: RedBlackSync, Method.linked: LinkedListSync, Method.indexed: IndexedListSync}
 
 
 def command(
@@ -60,7 +40,7 @@ def command(
     method: Annotated[Method, typer.Option(
         "--method", help="frontier for work; the paper's tree, merged, redblack, linked and "
                          "indexed for study: they release the same events in the same order.",
-    )] = Method.frontier,
+    )] = Method("frontier"),  # noqa: B008 - typer reads it here
     max_delay: Annotated[str, typer.Option(
         "--max-delay", metavar="DURATION|none",
         help="MD: an event held longer than this after its arrival leaves at the next step.",
@@ -87,7 +67,7 @@ def command(
     file_format(out)
     dataset = options.load(file, time=time, arrival=arrival, source=source, sequence=None, by=by,
                            unit=unit)
-    kernel = _KINDS[method](
+    kernel = method_named(method.value)(
         dataset.roles, sources=None if sources is None else tuple(sources.split(",")),
         max_delay=None if max_delay == "none" else max_delay,
         max_failures=_count(max_failures), blame=blame.value, max_future_skew=max_future_skew)

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,17 +31,19 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from slackwater.core.clock import Doubt, follow, has_jump
-from slackwater.core.compiled import njit
 from slackwater.core.durations import format_duration
 from slackwater.core.events import FOREVER, NEVER, Roles
 from slackwater.core.kernel import Store
 from slackwater.core.outcome import outcome
-from slackwater.core.stage import NONE, Arrivals, StageLogic, Step, joined
+from slackwater.core.punctuation import Punctuation
+from slackwater.core.slots import first_arrivals, local_numbers, silences
+from slackwater.core.stage import NONE, Arrivals, StageLogic, Step, joined, slot_of
 from slackwater.core.state.ipc import ipc_batch, ipc_bytes
 from slackwater.core.state.keys import Keys
 from slackwater.core.state.pages import Pages
+from slackwater.core.steps import merged, stamped
 
-__all__ = ["ARRIVAL_JUMP", "Keyed", "KeyedLogic", "merged", "positions", "silences", "stamped"]
+__all__ = ["ARRIVAL_JUMP", "Keyed", "KeyedLogic"]
 
 Int64 = NDArray[np.int64]
 _SWEEP = 4096  # rows after which a look at all keys is worth it, however few there are
@@ -77,13 +79,19 @@ class Keyed:
 
 
 class KeyedLogic(StageLogic):
-    """A running stage with keys; parameters as `StageLogic`, and `forget_after` (None: never)."""
+    """A running stage with keys.
+
+    Parameters as `StageLogic`; `forget_after` (None: never), and the `sources` whose own promises
+    are combined (see `punctuation`).
+    """
 
     def __init__(self, name: str, roles: Roles, store: Store, *, max_future_skew: int,
-                 max_delay: int | None = None, forget_after: int | None = None) -> None:
+                 max_delay: int | None = None, forget_after: int | None = None,
+                 sources: tuple[str, ...] | None = None) -> None:
         super().__init__(name, roles, store, max_future_skew=max_future_skew, max_delay=max_delay)
         self.keys = Keys("keys", roles.key, store)
         self.clocks = Pages("clocks", {"clock": np.int64(NEVER)}, store)
+        self.punctuation = Punctuation(sources, store)
         self.forget_after = forget_after if roles.key else None
         self.now = self.began = NEVER
         """The greatest and the first arrival of the stage."""
@@ -125,6 +133,11 @@ class KeyedLogic(StageLogic):
         """One step in which time passes for these keys alone, for each to its own `now`."""
 
     @abstractmethod
+    def punctuated_keyed(self, reached: Int64) -> Step:
+        """One step in which nothing before `reached` (by slot; NEVER: no promise) comes any more.
+        """
+
+    @abstractmethod
     def busy(self, slots: Int64) -> NDArray[np.bool_]:
         """Which of these keys hold something, and so cannot be forgotten."""
 
@@ -162,6 +175,13 @@ class KeyedLogic(StageLogic):
             self.now = max(self.now, now)
         steps.append(self.pass_time_keyed(now))
         return merged(steps)
+
+    def punctuated(self, time: int, source: str | None, key: Mapping[str, Any] | None) -> Step:
+        """Note a promise, and release what the promises so far allow."""
+        slot = None if key is None else slot_of(self.keys, key, self.name)
+        if slot is None or slot >= 0:
+            self.punctuation.make(time, source, slot)
+        return self.punctuated_keyed(self.punctuation.of(np.arange(self.keys.room)))
 
     def end(self) -> Step:
         """The end of input confirms what is in doubt: nothing contradicts it any more."""
@@ -205,18 +225,20 @@ class KeyedLogic(StageLogic):
                        "times": [part.tolist() for part in self._doubted_times],
                        "contradicted": list(self._doubt.contradicted.items())}
         return {"now": self.now, "began": self.began, "keys": self.keys.save(),
-                "clocks": self.clocks.save(), "doubted": doubted,
-                "fresh": self._fresh.tolist(), "swept": self._since_sweep,
+                "clocks": self.clocks.save(), "punctuation": self.punctuation.save(),
+                "doubted": doubted, "fresh": self._fresh.tolist(), "swept": self._since_sweep,
                 "promised": self.promised}
 
     def load(self, meta: Mapping[str, Any]) -> None:
         """Read what `save` wrote."""
         self.now, self.began = meta["now"], meta["began"]
         self._since_sweep = meta["swept"]
-        self.promised = meta["promised"]
+        self.promised = meta.get("promised", NEVER)
         self._fresh = np.array(meta["fresh"], np.int64)
         self.keys.load(meta["keys"])
         self.clocks.load(meta["clocks"])
+        if "punctuation" in meta:  # not in what was written before there was punctuation
+            self.punctuation.load(meta["punctuation"])
         if meta["doubted"] is not None:
             self._doubted = ipc_batch(bytes.fromhex(meta["doubted"]["rows"]))
             self._doubted_times = (np.array(meta["doubted"]["times"][0], np.int64),
@@ -235,7 +257,7 @@ class KeyedLogic(StageLogic):
                 return False
             return bool(has_jump(new.arrival, np.zeros(len(new), np.int64), np.array([self.now]),
                                  self._doubt.jump, False))
-        key, slots = _local(slot, self._numbers)
+        key, slots = local_numbers(slot, self._numbers)
         self.clocks.need(slots)
         return bool(has_jump(new.arrival, key, self.clocks["clock"][slots], self._doubt.jump,
                              not self.roles.key))
@@ -313,7 +335,7 @@ class KeyedLogic(StageLogic):
             piece = Arrivals(new.time[at:stop], arrival[at:stop], new.n[at:stop],
                              new.rows if stop - at == len(new) else
                              new.rows.slice(at, stop - at))
-            key, slots = _local(slot[at:stop], self._numbers)
+            key, slots = local_numbers(slot[at:stop], self._numbers)
             self.clocks.touch(slots)
             clock = self.clocks["clock"][slots]
             follow(piece.arrival, key, clock, self.roles.arrival is None)
@@ -344,9 +366,10 @@ class KeyedLogic(StageLogic):
                 self.begin_keys(NONE, NONE, n)  # room for keys that are new in this batch
                 again = self._pass_silence(slot, arrival, at, silent, steps)
         begun = np.concatenate([fresh, again]) if len(again) else fresh
-        floor = np.full(len(begun), self.promised if self.shared else NEVER)
+        self.punctuation.forget(again)
+        floor = np.maximum(self.punctuation.of(begun), self.promised if self.shared else NEVER)
         if self.forget_after is not None and len(begun):
-            first = _first_arrivals(slot, arrival, at, begun, self._numbers)
+            first = first_arrivals(slot, arrival, at, begun, self._numbers)
             old = first > self.began + self.forget_after
             floor[old] = np.maximum(floor[old], first[old] - self.forget_after + self._ahead)
         if len(begun):
@@ -357,7 +380,7 @@ class KeyedLogic(StageLogic):
     def _pass_silence(self, slot: Int64, arrival: Int64, at: int, silent: Int64,
                       steps: list[Step]) -> Int64:
         """Let time pass for keys that were silent; which of them start afresh."""
-        first = _first_arrivals(slot, arrival, at, silent, self._numbers)
+        first = first_arrivals(slot, arrival, at, silent, self._numbers)
         gap = first - self.clocks["clock"][silent]
         over = gap > (FOREVER if self.forget_after is None else self.forget_after)
         if self.promise is not None:
@@ -391,103 +414,5 @@ class KeyedLogic(StageLogic):
         if len(gone):
             self.forgotten(gone)
             self.clocks.reset(gone)
+            self.punctuation.forget(gone)
             self.keys.forget(gone)
-
-
-def merged(steps: list[Step]) -> Step:
-    """Several steps as one."""
-    columns = next((s.ready[:1] for s in reversed(steps) if s.ready), [])
-    steps = [s for s in steps if _says_something(s)] or steps[-1:]
-    if len(steps) == 1:
-        return steps[0] if steps[0].ready else replace(steps[0], ready=columns)
-    stamps = [s.stamp for s in steps if s.stamp is not None]
-
-    def stamp() -> tuple[Any, Int64]:
-        told = [one() for one in stamps]
-        why = [pa.nulls(len(at), pa.string()) if w is None else pa.array(w, pa.string())
-               for w, at in told]
-        return pa.concat_arrays(why), np.concatenate([at for _, at in told])
-
-    late = [s for s in steps if s.late is not None and s.late.num_rows]
-    times = [s.time for s in steps if s.time is not None]
-    return Step([rows for s in steps for rows in s.ready] or columns,
-                np.concatenate(times) if times else None, stamp if stamps else None,
-                joined([s.late for s in late]) if late else steps[0].late,
-                pa.concat_arrays([s.why_late for s in late]) if late else steps[0].why_late,
-                np.concatenate([s.late_at for s in late]) if late else NONE,
-                [rows for s in steps for rows in s.refused], steps[-1].reached)
-
-
-def stamped(step: Step) -> Step:
-    """The step with its stamps made now: they may look at what the next step changes."""
-    if step.stamp is None:
-        return step
-    made = step.stamp()
-    return replace(step, stamp=lambda: made)
-
-
-def _says_something(step: Step) -> bool:
-    return bool(any(rows.num_rows for rows in step.ready) or step.refused or step.reached
-                or (step.late is not None and step.late.num_rows))
-
-
-def positions(slots: Int64, wanted: Int64) -> Int64:
-    """Where each of `wanted` stands in `slots`."""
-    if len(slots) == 1:
-        return np.zeros(len(wanted), np.int64)
-    order = np.argsort(slots)
-    return order[np.searchsorted(slots[order], wanted)]
-
-
-@njit(cache=True, nogil=True)
-def _local(slot: Int64, numbers: Int64) -> tuple[Int64, Int64]:
-    """Number the slots 0, 1… in order of appearance; `numbers` is −1 everywhere, and again so."""
-    key = np.empty(len(slot), np.int64)
-    slots = np.empty(min(len(slot), len(numbers)), np.int64)
-    count = 0
-    for j in range(len(slot)):
-        at = numbers[slot[j]]
-        if at < 0:
-            at = numbers[slot[j]] = count
-            slots[count] = slot[j]
-            count += 1
-        key[j] = at
-    slots = slots[:count].copy()
-    for s in slots:
-        numbers[s] = -1
-    return key, slots
-
-
-@njit(cache=True, nogil=True)
-def silences(slot: Int64, arrival: Int64, at: int, clock: Int64, numbers: Int64,
-              forget_after: int) -> tuple[int, Int64]:
-    """Up to which row keys go on without starting afresh, and who does so with its first row."""
-    again = np.empty(len(slot) - at, np.int64)
-    count, stop = 0, len(slot)
-    for j in range(at, len(slot)):
-        s = slot[j]
-        before = clock[s] if numbers[s] < 0 else arrival[numbers[s]]
-        if before != NEVER and arrival[j] - before > forget_after:
-            if numbers[s] >= 0:
-                stop = j
-                break
-            again[count] = s
-            count += 1
-        if numbers[s] < 0 or arrival[j] > arrival[numbers[s]]:
-            numbers[s] = j
-    for j in range(at, stop):
-        numbers[slot[j]] = -1
-    return stop, again[:count]
-
-
-@njit(cache=True, nogil=True)
-def _first_arrivals(slot: Int64, arrival: Int64, at: int, begun: Int64, numbers: Int64) -> Int64:
-    """The arrival of each slot's first row from `at` on; NEVER for one whose row is in doubt."""
-    for j in range(len(slot) - 1, at - 1, -1):
-        numbers[slot[j]] = j
-    first = np.empty(len(begun), np.int64)
-    for i in range(len(begun)):
-        first[i] = arrival[numbers[begun[i]]] if numbers[begun[i]] >= 0 else NEVER
-    for j in range(at, len(slot)):
-        numbers[slot[j]] = -1
-    return first

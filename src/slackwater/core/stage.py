@@ -21,14 +21,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from slackwater.core.errors import SnapshotError
+from slackwater.core.errors import ConfigError, SnapshotError
 from slackwater.core.events import NEVER, Roles, Usable, usable_rows
 from slackwater.core.kernel import MemoryStore, Out, Store
 from slackwater.core.outcome import outcome
+from slackwater.core.state.keys import Keys
 from slackwater.core.state.record import Record, bundle, decode_schema, encode_schema, unbundle
 
 __all__ = ["Arrivals", "Stage", "StageLogic", "Step", "empty_rows", "how_late", "joined",
-           "role_names"]
+           "role_names", "slot_of"]
 
 Int64 = NDArray[np.int64]
 NONE = np.zeros(0, np.int64)
@@ -157,6 +158,10 @@ class StageLogic(ABC):
     def end(self) -> Step:
         """The last step: nothing comes any more."""
 
+    def punctuated(self, time: int, source: str | None, key: Mapping[str, Any] | None) -> Step:
+        """One step in which a promise is kept (see `punctuate`)."""
+        raise ConfigError("takes no punctuation", step=self.name)
+
     @abstractmethod
     def identity(self) -> dict[str, Any]:
         """What may not change over a restart, as plain JSON values."""
@@ -207,6 +212,17 @@ class StageLogic(ABC):
     def tick(self, now: int) -> Out:
         """Let time pass without an event (see `Logic.tick`)."""
         return self.out(self.pass_time(now), [])
+
+    def punctuate(self, time: int, *, source: str | None = None,
+                  key: Mapping[str, Any] | None = None) -> Out:
+        """Take a promise from outside: nothing with a time before `time` (µs) comes any more.
+
+        It is made by `source` (None: by all of them) and is about `key`, a value for each key
+        column (None: about every key, those to come included; a key that is not known holds
+        nothing, and a promise about it alone is not kept).  What had been waiting for no more than
+        that leaves, and a row that comes all the same is late.
+        """
+        return self.out(self.punctuated(int(time), source, key), [])
 
     def finish(self) -> Out:
         """End of input: release everything."""
@@ -315,6 +331,15 @@ def role_names(roles: Roles) -> dict[str, Any]:
     """The roles as plain JSON values."""
     return {f.name: list(getattr(roles, f.name)) if f.name == "key" else getattr(roles, f.name)
             for f in fields(roles)}
+
+
+def slot_of(keys: Keys, key: Mapping[str, Any], step: str) -> int:
+    """The slot of the key with these values, by the name of its columns; −1: it is not known."""
+    if set(key) != set(keys.columns):
+        raise ConfigError("a key must have a value for each key column", step=step,
+                          expected=", ".join(keys.columns) or "no key: there are no key columns",
+                          got=", ".join(key) or "none")
+    return int(keys.find(pa.RecordBatch.from_pylist([dict(key)]))[0])
 
 
 def empty_rows(schema: pa.Schema | None) -> pa.RecordBatch:

@@ -11,17 +11,18 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from slackwater.core.compiled import njit
 from slackwater.core.durations import format_duration
 from slackwater.core.errors import ConfigError, did_you_mean
 from slackwater.core.events import FOREVER, NEVER
 from slackwater.core.kernel import Out, Store
 from slackwater.core.outcome import outcome
-from slackwater.core.stage import Arrivals, StageLogic, Step, empty_rows
+from slackwater.core.punctuation import Punctuation
+from slackwater.core.stage import Arrivals, StageLogic, Step, empty_rows, slot_of
 from slackwater.core.state.buffer import Buffer, Rows
 from slackwater.core.state.keys import Keys
 from slackwater.core.state.pages import Pages
 from slackwater.core.state.record import decode_schema, encode_schema
+from slackwater.correlate.blocks import follow_into, full_blocks
 from slackwater.correlate.bounds import reach, task
 from slackwater.correlate.match import COUNTERS, arrange, match
 from slackwater.correlate.predicate import OPEN
@@ -55,6 +56,7 @@ class CorrelateLogic(StageLogic):
         # clocks: the greatest arrival of each side; held: rows of both; born: the first's number
         self._clocks = Pages("clocks", {**{side: np.int64(NEVER) for side in SIDES},
                                         "held": np.int64(0), "born": np.zeros(2, np.int64)}, store)
+        self._punctuation = Punctuation(SIDES, store)
         self._held = [Buffer(side, store, partial(self._obsolete, s))
                       for s, side in enumerate(SIDES)]
         # rows of an unfinished block; they are never obsolete before they have been evaluated
@@ -98,7 +100,9 @@ class CorrelateLogic(StageLogic):
         moved = self._clocks[side][touched]
         follow_into(arrival, key, moved, clock)
         behind = clock - last - config.max_delay[s]  # type: ignore[index,operator]
-        fine, late = np.flatnonzero(behind <= 0), np.flatnonzero(behind > 0)
+        broken = last < self._punctuation.by(s, slot)
+        fine = np.flatnonzero((behind <= 0) & ~broken)
+        late = np.flatnonzero((behind > 0) | broken)
         payload = rows.append_column(_MIN, pa.array(ends.first[good]))
         new = Rows(slot[fine], last[fine], np.arange(self._n[s], self._n[s] + len(fine)),
                    payload.take(pa.array(fine)))
@@ -107,7 +111,8 @@ class CorrelateLogic(StageLogic):
         self._clocks[side][touched] = moved
         self._drop_obsolete(touched if not self._blocks else None)
         self._sweep(len(new), int(clock.max(initial=NEVER)))
-        reasons = [f"came {format_duration(int(b))} after max_delay" for b in behind[late]]
+        reasons = [f"came {format_duration(int(b))} after max_delay" if b > 0 else
+                   "came although punctuation had ruled it out" for b in behind[late]]
         bad = np.flatnonzero(~ends.good)
         why = ends.reasons()[bad] if len(bad) else None
         return Out(ready, self._outcome(rows, late, reasons, clock[late]),
@@ -132,6 +137,14 @@ class CorrelateLogic(StageLogic):
                 parts += self._flush(s, now)
         self._drop_obsolete(None)
         return Step([self._joined(parts)])
+
+    def punctuated(self, time: int, source: str | None, key: Mapping[str, Any] | None) -> Step:
+        """No row of a side (None: of either) whose latest time is before `time` comes any more."""
+        slot = None if key is None else slot_of(self._keys, key, self.name)
+        if slot is None or slot >= 0:
+            self._punctuation.make(time, source, slot)
+        self._drop_obsolete(None)
+        return Step([self._joined([])])
 
     def end(self) -> Step:
         """What waits in unfinished blocks is evaluated, and nothing is held."""
@@ -165,6 +178,7 @@ class CorrelateLogic(StageLogic):
             "counters": self._counters.tolist(), "swept": self._since_sweep,
             "schemas": [encode_schema(schema) for schema in self._schemas],
             "keys": self._keys.save(), "clocks": self._clocks.save(),
+            "punctuation": self._punctuation.save(),
             "held": [buffer.save() for buffer in self._held],
             "waiting": [buffer.save() for buffer in self._waiting],
         }
@@ -177,6 +191,8 @@ class CorrelateLogic(StageLogic):
         self._schemas = [decode_schema(text) for text in meta["schemas"]]
         self._keys.load(meta["keys"])
         self._clocks.load(meta["clocks"])
+        if "punctuation" in meta:  # not in what was written before there was punctuation
+            self._punctuation.load(meta["punctuation"])
         for buffer, part in zip([*self._held, *self._waiting],
                                 [*meta["held"], *meta["waiting"]], strict=True):
             buffer.load(part)
@@ -225,6 +241,7 @@ class CorrelateLogic(StageLogic):
                     & (self._clocks["right"][live] < past)]
         if len(gone):
             self._clocks.reset(gone)
+            self._punctuation.forget(gone)
             self._keys.forget(gone)
 
     def _count(self, slot: Int64, by: int) -> None:
@@ -244,7 +261,7 @@ class CorrelateLogic(StageLogic):
             rows = Rows.concat([*self._everything(s), new])
             rows = rows.take(np.argsort(rows.n))
             config, at = self._config, 0
-            ends = _full(clock, held, self._since[s], config.block or FOREVER,
+            ends = full_blocks(clock, held, self._since[s], config.block or FOREVER,
                          FOREVER if config.every is None else config.every)
             for end in ends:
                 block = rows.take(np.arange(at, held + end))
@@ -360,6 +377,7 @@ class CorrelateLogic(StageLogic):
         self._clocks.need(slots)
         clock = self._clocks[SIDES[1 - s]][slots]
         ends = np.where(clock == NEVER, NEVER // 2, clock) - self._config.max_delay[1 - s]  # type: ignore[index]
+        ends = np.maximum(ends, self._punctuation.by(1 - s, slots))
         return np.minimum(ends, self._oldest[1 - s]) + self._reach[s]
 
     def _obsolete(self, s: int, slot: Int64, time: Int64, n: Int64) -> NDArray[np.bool_]:
@@ -411,27 +429,3 @@ def _side(side: str) -> int:
 
 def _none(slot: Int64, time: Int64, n: Int64) -> NDArray[np.bool_]:
     return np.zeros(len(slot), bool)
-
-
-@njit(cache=True)
-def follow_into(arrival: Int64, key: Int64, clock: Int64, out: Int64) -> None:
-    """The clock of a key at each arrival: its greatest arrival so far."""
-    for j in range(len(arrival)):
-        clock[key[j]] = max(clock[key[j]], arrival[j])
-        out[j] = clock[key[j]]
-
-
-@njit(cache=True)
-def _full(clock: Int64, waiting: int, since: int, block: int, every: int) -> Int64:
-    """After how many of the new rows a block is full, by count or by time."""
-    ends = np.empty(len(clock), np.int64)
-    n = 0
-    for j in range(len(clock)):
-        if waiting == 0:
-            since = clock[j]
-        waiting += 1
-        if waiting >= block or clock[j] - since >= every:
-            ends[n] = j + 1
-            n += 1
-            waiting = 0
-    return ends[:n]

@@ -36,18 +36,19 @@ def _rectangle(x: float, y: float, width: float, height: float, colour: str) -> 
 
 
 def arrow(axes: Axes, start: tuple[float, float], end: tuple[float, float], text: str = "") -> None:
-    """From one place to another, with a word beside it."""
+    """From one place to another, with a word on it."""
     axes.annotate("", end, start, arrowprops={"arrowstyle": "->", "color": "#556677", "lw": 0.8})
     if text:
-        axes.text((start[0] + end[0]) / 2, (start[1] + end[1]) / 2 + 0.08, text, ha="center",
-                  va="bottom", fontsize=6.5)
+        axes.text((start[0] + end[0]) / 2, (start[1] + end[1]) / 2, text, ha="center",
+                  va="center", fontsize=6.5, zorder=3,
+                  bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0})
 
 
 def events_on_a_line(axes: Axes, y: float, events: Sequence[tuple[float, str, str]]) -> None:
     """Circles with a name on a line: place, name, colour."""
     axes.axhline(y, color="#999999", linewidth=0.6, zorder=0)
     for x, name, colour in events:
-        axes.plot([x], [y], marker="o", markersize=15, color=colour, markeredgecolor="#556677",
+        axes.plot([x], [y], marker="o", markersize=19, color=colour, markeredgecolor="#556677",
                   markeredgewidth=0.6)
         axes.text(x, y, name, ha="center", va="center", fontsize=6.5)
 

@@ -13,7 +13,9 @@ SETTING = (
     "The recordings D-1 … D-5 and S-7 … S-10 (CC-BY-SA 4.0, W. Weiss et al., JOANNEUM RESEARCH) "
     "are not shipped; set `SLACKWATER_RECORDINGS` to their folder. Times are processor times of "
     "compiled code on the machine that made the page: their order and growth can be compared with "
-    "the papers', not their size.")
+    "the papers', not their size. How fast the stages themselves are is another matter: `make "
+    "bench` prints ratios against references in the same run (numpy's stable sort, Spark's own "
+    "watermarked window and stream-stream join, polars, DuckDB, PyFlink's MATCH_RECOGNIZE).")
 
 READINGS: dict[int, tuple[str, ...]] = {
     1: (
@@ -35,7 +37,7 @@ READINGS: dict[int, tuple[str, ...]] = {
         "- The left probe region is derived exactly, which is narrower than the paper's remark "
         "(d − ρ).",
         "- The delays are not printed; here they are uniform on 0 … 500 ms.",
-        "- Algorithm 7 is printed in one way and told in another; `corr-algorithm7` has both "
+        "- Algorithm 7 is printed in one way and described in another; `corr-algorithm7` has both "
         "beside ours.",
     ),
     3: (
@@ -67,15 +69,21 @@ READINGS: dict[int, tuple[str, ...]] = {
         "- Algorithm 2's branches are swapped: an event with time ≥ AIS-CLOCK is appended.",
         "- WITHIN keeps equality, as the purge rule does.",
         "- Example 6's divider leaves “a7 b11 d15” for W = 8; for the printed W = 7 a7 is outdated "
-        "as well (7 + 7 < 15). Its third sequence “a6 b11 d15” is a7 b11 d15.",
+        "as well (7 + 7 < 15). Its third sequence “a6 b11 d15” is a7 b11 d15. Example 5 names two "
+        "of the four sequences that b8 completes.",
         "- The divider is set by CLOCK, the greatest timestamp of *any* event received. An "
         "in-order event of the last type may be earlier than CLOCK when events of types outside "
         "the pattern have advanced it: then an instance above the divider can be within the "
         "window, and the paper's construction loses the match. Ours measures the window from the "
         "events of the match itself.",
+        "- Our matcher (`Match`) pushes the window into the construction, which no divider can "
+        "better; Figs. 6 to 9 are those of the paper's own algorithms, to the letter, and say "
+        "nothing about it.",
         "- CLOCK is the greatest timestamp received, as in the paper, where rows have no arrival "
         "time; with an arrival column it is the greatest arrival, so that a silent type does not "
         "hold back the purge.",
+        "- Punctuation, which the paper leaves to the future, is an input of every stage: "
+        "`punctuate` (see [semantics.md](semantics.md)); it is also paper 4's heartbeat.",
     ),
 }
 """By paper."""

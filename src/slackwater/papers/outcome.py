@@ -8,7 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Experiment", "Fact", "Outcome", "close", "write_rows", "write_table"]
+__all__ = ["UNEXPLAINED", "Experiment", "Fact", "Outcome", "claim", "close", "write_rows",
+           "write_table"]
+
+UNEXPLAINED = "unexplained"
+"""Stands where a reason should: a difference that was not expected, and that nobody has found."""
 
 
 @dataclass(frozen=True)
@@ -52,13 +56,15 @@ class Outcome:
     """The files that an experiment wrote (data first), its facts, and which data it lacked.
 
     `missing` names data without which the figure cannot be judged; what is drawn then is a
-    stand-in.  `note` is for the reader of the page.
+    stand-in.  `partly` names parts of it for which data are missing, where the rest can be judged.
+    `note` is for the reader of the page.
     """
 
     files: list[Path]
     facts: Sequence[Fact] = ()
     missing: str = ""
     note: str = ""
+    partly: str = ""
 
     @property
     def verdict(self) -> str:
@@ -82,6 +88,18 @@ def close(what: str, printed: float, ours: float, *, within: float, why: str) ->
     """
     agrees = abs(ours - printed) <= within * abs(printed)
     return Fact(what, printed, ours, agrees, "" if agrees else why)
+
+
+def claim(what: str, printed: float | str, ours: float | str, holds: bool,
+          why: str = UNEXPLAINED) -> Fact:
+    """What a text says beside what was found; `why` counts only if it does not hold.
+
+    Examples
+    --------
+    >>> claim("order", "rising", "falling", False).why
+    'unexplained'
+    """
+    return Fact(what, printed, ours, holds, "" if holds else why)
 
 
 def write_table(path: Path, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> Path:

@@ -31,7 +31,8 @@ class Row:
             return f"cannot ({self.outcome.missing} missing)" if " " not in self.outcome.missing \
                 else f"cannot (missing: {self.outcome.missing})"
         whys = list(dict.fromkeys(f.why for f in self.outcome.facts if not f.agrees))
-        return f"differs ({'; '.join(whys)})" if whys else "same"
+        said = f"differs ({'; '.join(whys)})" if whys else "same"
+        return f"{said}; cannot for {self.outcome.partly}" if self.outcome.partly else said
 
 
 def page(rows: Mapping[str, Row], *, pictures: Path | None = None) -> str:

@@ -24,8 +24,8 @@ from slackwater.pattern.match import Match
 from slackwater.pattern.pattern import Bound
 from slackwater.pattern.result import ready_batch, ready_schema
 from slackwater.pattern.run import FOREVER, Batch, Passed, Runner, less
+from slackwater.reorder.logic import running_numbers
 from slackwater.reorder.policy import Seen
-from slackwater.reorder.reorder import running_numbers
 
 __all__ = ["MatchLogic"]
 
@@ -39,7 +39,8 @@ class MatchLogic(KeyedLogic):
     def __init__(self, config: Match, store: Store) -> None:
         super().__init__("match", config.roles, store,
                          max_future_skew=config.max_future_skew,  # type: ignore[arg-type]
-                         forget_after=config.forget_after)  # type: ignore[arg-type]
+                         forget_after=config.forget_after,  # type: ignore[arg-type]
+                         sources=config.sources)
         self._config = config
         self._estimator = config.policy.estimator(store)
         self._sources = (Keys("sources", (*config.roles.key, config.roles.source), store)
@@ -90,6 +91,11 @@ class MatchLogic(KeyedLogic):
         reached[slots] = now
         theta = np.where(reached == NEVER, NEVER, self._estimator.thresholds(reached))
         return self._raise_to(theta)
+
+    def punctuated_keyed(self, reached: Int64) -> Step:
+        """Nothing before the promise is accepted any more, so what waited for it is final."""
+        self._need()
+        return self._raise_to(reached[:self._marks.rows])
 
     def end_keyed(self) -> Step:
         """Everything that still waits is final."""
@@ -242,7 +248,8 @@ class MatchLogic(KeyedLogic):
         config = self._config
         return {"query": " ".join(config.pattern.text.split()), "emit": config.emit,
                 "select": config.select, **config.policy.identity(),
-                "roles": role_names(config.roles)}
+                "roles": role_names(config.roles),
+                "sources": None if config.sources is None else list(config.sources)}
 
     def save(self) -> dict[str, Any]:
         """Write what has changed."""

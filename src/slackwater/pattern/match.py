@@ -9,6 +9,7 @@ from slackwater.core.durations import Duration, micros
 from slackwater.core.errors import ConfigError, did_you_mean
 from slackwater.core.events import Roles
 from slackwater.core.kernel import Store
+from slackwater.core.punctuation import declared
 from slackwater.core.stage import Stage
 from slackwater.pattern.pattern import Pattern
 from slackwater.reorder.policies.named import as_policy
@@ -50,8 +51,8 @@ class Match(Stage):
         How far behind the clock an event may come: a duration, or a reorder policy that estimates
         it (``"KSlack"``, ``DelayRange(n=100)``…).
     emit
-        ``"final"``: a match is told once, when nothing can undo it.  ``"eager"``: at once, and if
-        an event that arrives later undoes it, again with op ``"-"`` and the same id.
+        ``"final"``: a match is emitted once, when nothing can undo it.  ``"eager"``: at once, and
+        if an event that arrives later undoes it, again with op ``"-"`` and the same id.
     select
         ``"skip_till_any"``: every combination of events.  ``"skip_till_next"``: from each first
         event, always the next that fits.  ``"strict"``: as that, and no event in between.
@@ -65,9 +66,14 @@ class Match(Stage):
         match could use, starts afresh with its next row (see `slackwater.core.keyed`).
     use_clock, use_partition, sort_batches
         The optimisations, to be switched off for measuring: AIS-CLOCK (an in-order event is
-        appended, no pointer is checked); the divider (outdated instances are not visited, the
-        window is pushed into construction); the rows of a batch are put into the stacks in time
-        order where that changes no result.
+        appended, no pointer is checked); the window is pushed into construction, so that outdated
+        instances are not visited (the paper's divider, which has less to gain and may lose matches,
+        is in `slackwater.papers.sequences.ais`); the rows of a batch are put into the stacks in
+        time order where that changes no result.
+    sources
+        The sources that promise by themselves that nothing before a time comes any more (see
+        `punctuate`): matches are final, and events purged, as soon as all of them have. None:
+        whoever punctuates speaks for all.
 
     Examples
     --------
@@ -103,8 +109,10 @@ class Match(Stage):
     use_clock: bool = True
     use_partition: bool = True
     sort_batches: bool = True
+    sources: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "sources", declared(self.sources, "match"))
         object.__setattr__(self, "slack", _slack(self.slack))
         for name in ("max_future_skew", "forget_after"):
             if getattr(self, name) is not None:

@@ -31,7 +31,7 @@ from slackwater.pattern.pattern import Bound
 from slackwater.pattern.program import assemble
 from slackwater.pattern.schedule import schedule
 from slackwater.pattern.straight import is_straight, run_straight
-from slackwater.reorder.reorder import running_numbers
+from slackwater.reorder.logic import running_numbers
 
 __all__ = ["FOREVER", "Batch", "Passed", "Runner", "less"]
 

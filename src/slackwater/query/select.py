@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -158,6 +159,11 @@ class SelectLogic:
     def tick(self, now: int) -> Out:
         """Let time pass without an event."""
         return self._selected(self._chain.tick(now))
+
+    def punctuate(self, time: int, *, source: str | None = None,
+                  key: Mapping[str, Any] | None = None) -> Out:
+        """Nothing with a time before `time` comes any more (see `StageLogic.punctuate`)."""
+        return self._selected(self._chain.punctuate(time, source=source, key=key))
 
     def finish(self) -> Out:
         """End of input: let everything go."""

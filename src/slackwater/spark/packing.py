@@ -90,6 +90,8 @@ class Target:
         The step, and the number of its input.
     labels
         The labels of its shards.
+    columns
+        The columns that it wants; None: all.
     shard_by, spread
         As of an `Input`.
     clock
@@ -99,9 +101,10 @@ class Target:
     step: str
     at: int
     labels: tuple[int, ...]
-    shard_by: tuple[str, ...]
-    spread: Spread | None
-    clock: Clock | None
+    shard_by: tuple[str, ...] = ()
+    spread: Spread | None = None
+    clock: Clock | None = None
+    columns: tuple[str, ...] | None = None
 
 
 def pack(schema: pa.Schema, targets: tuple[Target, ...]) -> Callable[[Batches], Batches]:
@@ -143,6 +146,8 @@ def pack(schema: pa.Schema, targets: tuple[Target, ...]) -> Callable[[Batches], 
 def _split(rows: pa.RecordBatch, target: Target) -> tuple[pa.RecordBatch, Int]:
     """The rows, and the label of each one's shard."""
     labels = np.asarray(target.labels, np.int32)
+    if target.columns is not None:
+        rows = rows.select(list(target.columns))
     if target.spread is not None:
         rows, place = target.spread(rows)
         return rows, labels[place % len(labels)]

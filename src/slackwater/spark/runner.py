@@ -73,7 +73,9 @@ def target_of(group: Group, part: Part, at: int) -> Target:
     given = part.spec.inputs[at]
     timed = part.spec.quiet is not None or len(part.ports) > 1
     clock = given.greatest_arrival if timed and given.arrival is not None else None
-    return Target(part.name, at, group.labels, given.shard_by, given.spread, clock)
+    schema = part.ports[at].schema
+    return Target(part.name, at, group.labels, given.shard_by, given.spread, clock,
+                  None if schema is None else tuple(schema.names))
 
 
 def packed_for(df: DataFrame, *targets: Target) -> DataFrame:

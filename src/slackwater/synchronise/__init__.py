@@ -36,10 +36,12 @@ from slackwater.synchronise.indexed_list import IndexedListSync
 from slackwater.synchronise.linked_list import LinkedListSync
 from slackwater.synchronise.merged import MergedTreeSync
 from slackwater.synchronise.module import OutputQueue, SyncModule
+from slackwater.synchronise.named import METHODS, method_named
 from slackwater.synchronise.redblack import RedBlackSync
 from slackwater.synchronise.tree import TreeSync
 
 __all__ = [
+    "METHODS",
     "FrontierSync",
     "IndexedListSync",
     "LinkedListSync",
@@ -49,4 +51,5 @@ __all__ = [
     "SyncModule",
     "Synchroniser",
     "TreeSync",
+    "method_named",
 ]

@@ -8,7 +8,7 @@ at the top costs nothing.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,8 @@ from slackwater.core.compiled import njit
 from slackwater.core.events import FOREVER, NEVER
 
 __all__ = ["DISABLED", "FOREVER", "GUEST", "KEY", "LIVE", "MEMBER", "NEVER", "NEW", "STATES",
-           "Book", "arrive", "enlist", "fail", "links", "rebuild", "strike", "threshold"]
+           "Book", "arrive", "enlist_all", "fail", "health", "links", "punctuate_all", "rebuild",
+           "strike_all", "threshold"]
 
 Int64 = NDArray[np.int64]
 
@@ -68,6 +69,15 @@ KEY = _record(
 def links(members: int) -> NDArray:
     """Places for so many members, none of them in a heap."""
     return np.full(members, _LINK)
+
+
+def health(rows: NDArray, keys: list[str], names: list[str]) -> list[dict[str, Any]]:
+    """Members, with the names of their keys and sources, for people to read."""
+    return [{"key": key, "source": name, "state": STATES[state], "failures": failures,
+             "last": None if last == NEVER else last}
+            for key, name, state, failures, last in zip(
+                keys, names, rows["state"].tolist(), rows["failures"].tolist(),
+                rows["latest"].tolist(), strict=True)]
 
 
 class Book(NamedTuple):
@@ -123,7 +133,7 @@ def threshold(book: Book, k: int) -> int:
 
 
 @njit(cache=True)
-def enlist(book: Book, k: int, p: int) -> None:
+def _enlist(book: Book, k: int, p: int) -> None:
     """From now on wait for p: not with what is already there, only with what comes."""
     if book.member[p].state == LIVE:
         return
@@ -138,7 +148,7 @@ def enlist(book: Book, k: int, p: int) -> None:
 
 
 @njit(cache=True)
-def strike(book: Book, k: int, p: int) -> None:
+def _strike(book: Book, k: int, p: int) -> None:
     """No longer wait for p: it is a guest."""
     if book.member[p].state == LIVE:
         book.key[k].waited -= 1
@@ -161,17 +171,38 @@ def arrive(book: Book, k: int, p: int, time: int, arrival: int, forget_after: in
         return int(book.key[k].mark - time)
     if time > book.key[k].mark:
         if book.member[p].state == NEW:
-            enlist(book, k, p)
+            _enlist(book, k, p)
         elif book.member[p].state == DISABLED:
-            book.member[p].state = LIVE
-            book.member[p].failures = 0
-            book.key[k].waited += 1
-            if not book.link[p].queued:
-                _queue(book, k, p)
+            _wait_again(book, k, p)
     if book.member[p].state == LIVE:
         book.member[p].frontier = max(book.member[p].frontier, time)
     book.key[k].top = max(book.key[k].top, time)
     return 0
+
+
+@njit(cache=True)
+def _punctuate(book: Book, k: int, p: int, time: int) -> None:
+    """Source p (−1: whoever there is) shows nothing before `time` any more.
+
+    A disabled one that says so of a time after the watermark is waited for again.
+    """
+    if p < 0:
+        book.key[k].mark = max(book.key[k].mark, time)
+        return
+    if book.member[p].state == DISABLED and time > book.key[k].mark:
+        _wait_again(book, k, p)
+    if book.member[p].state == LIVE:
+        book.member[p].frontier = max(book.member[p].frontier, time)
+        book.key[k].mark = max(book.key[k].mark, threshold(book, k))
+
+
+@njit(cache=True)
+def _wait_again(book: Book, k: int, p: int) -> None:
+    book.member[p].state = LIVE
+    book.member[p].failures = 0
+    book.key[k].waited += 1
+    if not book.link[p].queued:
+        _queue(book, k, p)
 
 
 @njit(cache=True)
@@ -226,3 +257,24 @@ def rebuild(book: Book, members: Int64) -> None:
     for p in members:
         if book.member[p].state == LIVE:
             _queue(book, book.member[p].key, p)
+
+
+@njit(cache=True)
+def enlist_all(book: Book, key: Int64, member: Int64) -> None:
+    """Each member joins its key."""
+    for i in range(len(member)):
+        _enlist(book, key[i], member[i])
+
+
+@njit(cache=True)
+def strike_all(book: Book, key: Int64, member: Int64) -> None:
+    """Each member leaves its key."""
+    for i in range(len(member)):
+        _strike(book, key[i], member[i])
+
+
+@njit(cache=True)
+def punctuate_all(book: Book, key: Int64, member: Int64, time: Int64) -> None:
+    """Each member of its key has promised a time."""
+    for i in range(len(member)):
+        _punctuate(book, key[i], member[i], time[i])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import Literal
 
 from slackwater.core.durations import Duration, micros
 from slackwater.core.errors import ConfigError, did_you_mean
 from slackwater.core.events import Roles
+from slackwater.core.punctuation import declared
 from slackwater.core.stage import Stage
 
 __all__ = ["Synchroniser"]
@@ -57,14 +57,7 @@ class Synchroniser(Stage):
         if self.roles.source is None:
             raise ConfigError("needs to know which column tells the source", step=step,
                               expected='roles with a source, as in Roles("time", source="device")')
-        if self.sources is not None:
-            if isinstance(self.sources, str):
-                raise ConfigError("sources is one text, not a list of names", step=step,
-                                  got=repr(self.sources), hint=f"say sources=({self.sources!r},)")
-            object.__setattr__(self, "sources", tuple(str(s) for s in self.sources))
-            twice = [s for s, count in Counter(self.sources).items() if count > 1]
-            if twice:
-                raise ConfigError("a source is declared twice", step=step, got=", ".join(twice))
+        object.__setattr__(self, "sources", declared(self.sources, step))
         for name in ("max_delay", "max_future_skew", "forget_after"):
             value = getattr(self, name)
             if value is not None:

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from slackwater.core.compiled import njit
 from slackwater.core.kernel import Store
-from slackwater.core.keyed import Keyed, positions
+from slackwater.core.keyed import Keyed
 from slackwater.core.release import released, walk_over
+from slackwater.core.slots import positions
 from slackwater.synchronise.admit import Queue, admit, expire_all, leave, queue_of
 from slackwater.synchronise.book import FOREVER, NEVER
 from slackwater.synchronise.config import Synchroniser
@@ -109,9 +110,15 @@ class FrontierLogic(SyncLogic):
         self._marks.touch(np.flatnonzero(book.key["mark"] != before))
         return self._release_upto(np.where(now == NEVER, NEVER, book.key["mark"]), now, forced)
 
+    def _release_punctuated(self, slots: Int64, time: int) -> Released:
+        keys = self._key_rows
+        limits = np.full(len(keys), NEVER)
+        limits[slots] = keys["mark"][slots]
+        return self._release_upto(limits, keys["clock"], np.full(len(keys), NEVER))
+
     def _release_all(self) -> Released:
         keys = self._key_rows
-        moved = np.flatnonzero(keys["mark"] != keys["top"])
+        moved = np.flatnonzero(keys["mark"] < keys["top"])
         keys["mark"][moved] = keys["top"][moved]
         self._marks.touch(moved)
         return self._release_upto(keys["mark"].copy(), keys["clock"], np.full(len(keys), NEVER))

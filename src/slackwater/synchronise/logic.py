@@ -11,12 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from slackwater.core.compiled import njit
 from slackwater.core.durations import format_duration
 from slackwater.core.errors import ConfigError, SnapshotError, did_you_mean
 from slackwater.core.kernel import Out, Store
 from slackwater.core.keyed import Keyed, KeyedLogic
-from slackwater.core.stage import NONE, Step, empty_rows, how_late, role_names
+from slackwater.core.stage import NONE, Step, empty_rows, role_names, slot_of
 from slackwater.core.state.buffer import Buffer
 from slackwater.core.state.keys import Keys
 from slackwater.core.state.pages import Pages
@@ -30,13 +29,15 @@ from slackwater.synchronise.book import (
     NEVER,
     STATES,
     Book,
-    enlist,
+    enlist_all,
+    health,
     links,
+    punctuate_all,
     rebuild,
-    strike,
+    strike_all,
 )
 from slackwater.synchronise.config import Synchroniser
-from slackwater.synchronise.rows import Released
+from slackwater.synchronise.rows import Released, late_reasons
 
 __all__ = ["SyncLogic"]
 
@@ -61,6 +62,7 @@ class SyncLogic(KeyedLogic):
         self._buffer = Buffer("held", store, self._gone)
         self._declared: list[str] = list(config.sources or ())
         self._removed: list[str] = []
+        self._said: dict[str, int] = {}  # promises of declared sources, for keys to come
         self._loaded = True
         kept = config.forget_after is None or config.sources is not None
         self.forget_sources: int = FOREVER if kept else config.forget_after  # type: ignore[assignment]
@@ -86,6 +88,7 @@ class SyncLogic(KeyedLogic):
                               hint=did_you_mean(name, names))
         if name in self._declared:
             self._declared.remove(name)
+        self._said.pop(name, None)
         if name not in self._removed:
             self._removed.append(name)
         self._strike(name)
@@ -104,6 +107,10 @@ class SyncLogic(KeyedLogic):
     @abstractmethod
     def _pass_time(self, now: Int64) -> Released:
         """For each key it is its `now` (NEVER: not this one): release what may leave."""
+
+    @abstractmethod
+    def _release_punctuated(self, slots: Int64, time: int) -> Released:
+        """Nothing of these keys before `time`, and their watermarks, comes any more: release it."""
 
     @abstractmethod
     def _release_all(self) -> Released:
@@ -131,7 +138,8 @@ class SyncLogic(KeyedLogic):
         released, late_by, clock = self._take(given, member)
         late = np.flatnonzero(late_by)
         rows = given.new.rows.take(pa.array(late))
-        return self._step(released, rows, self._how_late(rows, late_by[late]), clock[late])
+        why = late_reasons(rows.column(self.roles.source), late_by[late])
+        return self._step(released, rows, why, clock[late])
 
     def pass_time_keyed(self, now: int) -> Step:
         """Let time pass for every key."""
@@ -143,6 +151,30 @@ class SyncLogic(KeyedLogic):
         reached = np.full(self.keys.room, NEVER)
         reached[slots] = np.maximum(self._key_rows["clock"][slots], now)
         return self._step(self._pass_time(reached))
+
+    def punctuated(self, time: int, source: str | None, key: Mapping[str, Any] | None) -> Step:
+        """A source (None: whoever there is) has come to `time` without a row to show for it."""
+        slots = self._opened()
+        if key is not None:
+            slots = slots[slots == slot_of(self.keys, key, self.name)]
+        if source is None:
+            if key is None:
+                self.punctuation.make(time, None)  # for keys to come
+            members = np.full(len(slots), -1)
+        else:
+            if key is None and source in self._declared:
+                self._said[source] = max(self._said.get(source, NEVER), time)
+            mine = self._named(source)
+            mine = mine[np.isin(self._member_rows["key"][mine], slots)]
+            slots, members = self._member_rows["key"][mine], mine
+            self._members.touch(mine)
+        self._marks.touch(slots)
+        punctuate_all(self._book(), slots, members, np.full(len(slots), time))
+        return self._step(self._release_punctuated(slots, time))
+
+    def punctuated_keyed(self, reached: Int64) -> Step:
+        """Taken source by source, in `punctuated`."""
+        raise NotImplementedError
 
     def end_keyed(self) -> Step:
         """Release everything."""
@@ -162,16 +194,6 @@ class SyncLogic(KeyedLogic):
 
     def _none_released(self) -> Released:
         return Released(empty_rows(self.schema), NONE, NONE, np.zeros(0, bool))
-
-    def _how_late(self, rows: pa.RecordBatch, late_by: Int64) -> pa.Array | None:
-        if not len(late_by):
-            return None
-        column = rows.column(self.roles.source)
-        if pa.types.is_dictionary(column.type):
-            column = column.dictionary_decode()
-        source = pc.fill_null(column.cast(pa.string()), "null")
-        return pc.binary_join_element_wise("source ", source, pc.binary_join_element_wise(
-            " ", how_late(late_by), ""), "")
 
     # -- keys and members -----------------------------------------------------------------------
 
@@ -197,6 +219,11 @@ class SyncLogic(KeyedLogic):
         rows["mark"][slots] = floor
         if self._declared and len(slots):
             self._enlist(slots, self._declared)
+            for name, time in self._said.items():
+                mine = self._named(name)
+                mine = mine[np.isin(self._member_rows["key"][mine], slots)]
+                punctuate_all(self._book(), self._member_rows["key"][mine], mine,
+                             np.full(len(mine), time))
 
     def busy(self, slots: Int64) -> NDArray[np.bool_]:
         """Keys that hold rows are not forgotten."""
@@ -281,18 +308,24 @@ class SyncLogic(KeyedLogic):
         self._members.touch(member)
         self._marks.touch(keys)
         new = self._member_rows["state"][member] != LIVE
-        _enlist_all(self._book(), key[new], member[new])
+        enlist_all(self._book(), key[new], member[new])
         self._changed(key[new], member[new])
 
     def _strike(self, name: str) -> None:
-        self._need()
-        live = self._names.live()
-        mine = live[pc.equal(self._source_names(live), name).to_numpy(zero_copy_only=False)]
+        mine = self._named(name)
         keys = self._member_rows["key"][mine]
         self._members.touch(mine)
         self._marks.touch(keys)
-        _strike_all(self._book(), keys, mine)
+        strike_all(self._book(), keys, mine)
         self._changed(keys, mine)
+
+    def _named(self, name: str) -> Int64:
+        """The members with this name, of any key."""
+        self._need()
+        live = self._names.live()
+        if not len(live):
+            return live
+        return live[pc.equal(self._source_names(live), name).to_numpy(zero_copy_only=False)]
 
     def _source_names(self, members: Int64) -> pa.Array:
         return pc.fill_null(self._names.values(members)[-1].cast(pa.string()), "null")
@@ -334,7 +367,7 @@ class SyncLogic(KeyedLogic):
         """Write what has changed."""
         sources = self.config.sources
         return {**super().save(), "sources": None if sources is None else list(sources),
-                "declared": self._declared, "removed": self._removed,
+                "declared": self._declared, "removed": self._removed, "said": self._said,
                 "names": self._names.save(), "marks": self._marks.save(),
                 "members": self._members.save(), "held": self._buffer.save(),
                 "method": self._save()}
@@ -348,6 +381,7 @@ class SyncLogic(KeyedLogic):
                                 step="restore synchronise", expected=meta["sources"], got=sources,
                                 hint="start afresh with a new checkpoint")
         self._declared, self._removed = list(meta["declared"]), list(meta["removed"])
+        self._said = dict(meta.get("said", {}))
         self._names.load(meta["names"])
         self._marks.load(meta["marks"])
         self._members.load(meta["members"])
@@ -372,6 +406,7 @@ class SyncLogic(KeyedLogic):
         for name in was:
             if name not in now and name in self._declared:
                 self._declared.remove(name)
+                self._said.pop(name, None)
                 self._removed.append(name)
                 self._strike(name)
         fresh = [name for name in now if name not in was and name not in self._declared]
@@ -408,22 +443,5 @@ class SyncLogic(KeyedLogic):
         if not len(members):
             return []
         rows = self._member_rows[members]
-        keys = self.keys.labels(rows["key"]).to_pylist()
-        names = self._source_names(members).to_pylist()
-        return [{"key": key, "source": name, "state": STATES[state], "failures": failures,
-                 "last": None if last == NEVER else last}
-                for key, name, state, failures, last in zip(
-                    keys, names, rows["state"].tolist(), rows["failures"].tolist(),
-                    rows["latest"].tolist(), strict=True)]
-
-
-@njit(cache=True)
-def _enlist_all(book: Book, key: Int64, member: Int64) -> None:
-    for i in range(len(member)):
-        enlist(book, key[i], member[i])
-
-
-@njit(cache=True)
-def _strike_all(book: Book, key: Int64, member: Int64) -> None:
-    for i in range(len(member)):
-        strike(book, key[i], member[i])
+        return health(rows, self.keys.labels(rows["key"]).to_pylist(),
+                      self._source_names(members).to_pylist())

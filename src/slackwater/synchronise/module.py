@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -135,6 +136,11 @@ class SyncModule:
     def tick(self, now: int) -> Out:
         """Let time pass."""
         return self._enqueue(self.logic.tick(now))
+
+    def punctuate(self, time: int, *, source: str | None = None,
+                  key: Mapping[str, Any] | None = None) -> Out:
+        """Nothing with a time before `time` comes any more (see `StageLogic.punctuate`)."""
+        return self._enqueue(self.logic.punctuate(time, source=source, key=key))
 
     def finish(self) -> Out:
         """End of input: everything goes to the consumer."""

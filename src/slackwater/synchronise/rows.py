@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from slackwater.core.stage import Arrivals
+from slackwater.core.stage import Arrivals, how_late
 from slackwater.core.state.buffer import Held, Rows
 
-__all__ = ["Released", "clock_and_member", "to_hold", "without_extras"]
+__all__ = ["Released", "clock_and_member", "late_reasons", "to_hold", "without_extras"]
 
 Int64 = NDArray[np.int64]
 _EXTRAS = [pa.field("clock", pa.int64()), pa.field("member", pa.int64())]
@@ -48,3 +49,14 @@ class Released:
     time: Int64
     when: Int64
     timed_out: NDArray[np.bool_]
+
+
+def late_reasons(source: pa.Array, late_by: Int64) -> pa.Array | None:
+    """Why rows of these sources are late; None: there are none."""
+    if not len(late_by):
+        return None
+    if pa.types.is_dictionary(source.type):
+        source = source.dictionary_decode()
+    names = pc.fill_null(source.cast(pa.string()), "null")
+    return pc.binary_join_element_wise("source ", names, pc.binary_join_element_wise(
+        " ", how_late(late_by), ""), "")

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from slackwater.core.errors import ConfigError
 from slackwater.core.kernel import Store
 from slackwater.core.keyed import Keyed
+from slackwater.core.stage import Step
 from slackwater.core.state.record import Record
 from slackwater.synchronise.book import FOREVER, LIVE, NEVER
-from slackwater.synchronise.classic import Classic
+from slackwater.synchronise.classic import MERGED, TREE, Classic
 from slackwater.synchronise.logic import Int64, SyncLogic
 from slackwater.synchronise.pool import (
     COUNTERS,
@@ -81,12 +83,33 @@ class ClassicLogic(SyncLogic):
         self._members.touch(self._names.live())
         return self._together(left, now, allowed, forced)
 
+    def punctuated(self, time: int, source: str | None, key: Mapping[str, Any] | None) -> Step:
+        """Only of all sources: a table has no bit for an event that is not there."""
+        if source is not None:
+            name = type(self.config).__name__
+            raise ConfigError("takes no punctuation of a single source", step=f"{name}.punctuate",
+                              got=f"source={source!r}",
+                              hint="FrontierSync does, and releases the same events")
+        return super().punctuated(time, source, key)
+
+    def _release_punctuated(self, slots: Int64, time: int) -> Released:
+        left = []
+        # a promise releases wherever a node stands, not at the root alone
+        method = MERGED if self.config.method == TREE else self.config.method
+        for k in slots.tolist():
+            pool = self._pool(k, 0, 0)
+            process(method, pool, time)
+            pool.head[LAST] = max(pool.head[LAST], time)
+            left.append(_collect(pool))
+        none = np.full(len(self._key_rows), NEVER)
+        return self._together(left, self._key_rows["clock"], none, none)
+
     def _release_all(self) -> Released:
         left = []
         for k in self.keys.live().tolist():
             pool = self._pool(k, 0, 0)
             process(self.config.method, pool, FOREVER)
-            self._key_rows["mark"][k] = self._key_rows["top"][k]
+            self._key_rows["mark"][k] = max(self._key_rows["mark"][k], self._key_rows["top"][k])
             left.append(_collect(pool))
         clock = self._key_rows["clock"]
         none = np.full(len(clock), NEVER)
@@ -130,6 +153,7 @@ class ClassicLogic(SyncLogic):
         pool.head[OUT] = 0
         self._pools[k] = pool
         if fresh:
+            pool.head[LAST] = max(pool.head[LAST], self._key_rows["mark"][k])
             members = self._member_rows
             live = self._names.live()
             mine = live[(members["key"][live] == k) & (members["state"][live] == LIVE)]

@@ -9,10 +9,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from slackwater.core.errors import ConfigError
 from slackwater.core.events import Roles
 from slackwater.core.kernel import Store
 from slackwater.core.outcome import outcome
-from slackwater.core.stage import Arrivals, StageLogic, Step, empty_rows
+from slackwater.core.stage import Arrivals, StageLogic, Step, empty_rows, slot_of
 from slackwater.core.state.keys import Keys
 from slackwater.core.state.pages import Pages
 from slackwater.window.aggregates.values import read_only
@@ -76,6 +77,20 @@ class WindowLogic(StageLogic):
         """Rows before `now` are no longer waited for."""
         self._passed = max(self._passed, now)
         return self.advance(np.full(self._keys.room, now))
+
+    def punctuated(self, time: int, source: str | None, key: Mapping[str, Any] | None) -> Step:
+        """Rows of a group (None: of all) before `time` are no longer waited for."""
+        if source is not None:
+            raise ConfigError("does not know who sent a row", step="window.punctuate",
+                              got=f"source={source!r}", hint="punctuate the step that puts the "
+                              "rows in order, or promise for all sources (source=None)")
+        if key is None:
+            return self.pass_time(time)
+        slot = slot_of(self._keys, key, self.name)
+        theta = np.full(self._keys.room, NEVER)
+        if slot >= 0:
+            theta[slot:slot + 1] = time
+        return self.advance(theta)
 
     def end(self) -> Step:
         """Close every window."""

@@ -12,9 +12,10 @@ import pyarrow as pa
 from slackwater.core.errors import ConfigError
 from slackwater.core.events import FOREVER
 from slackwater.core.kernel import Store
-from slackwater.core.keyed import merged
 from slackwater.core.stage import Arrivals, Stage, StageLogic, Step, empty_rows, joined
-from slackwater.reorder.reorder import Reorder, ReorderLogic
+from slackwater.core.steps import merged
+from slackwater.reorder.logic import ReorderLogic
+from slackwater.reorder.reorder import Reorder
 from slackwater.window.logic import WindowLogic
 from slackwater.window.window import Window
 
@@ -101,7 +102,13 @@ class WindowedLogic(StageLogic):
 
     def pass_time(self, now: int) -> Step:
         """Let time pass; the windows of a group close as far as its key has come."""
-        step = self._first.pass_time(now)
+        return self._close(self._first.pass_time(now))
+
+    def punctuated(self, time: int, source: str | None, key: Mapping[str, Any] | None) -> Step:
+        """The same as far as a promise has brought its key."""
+        return self._close(self._first.punctuated(time, source, key))
+
+    def _close(self, step: Step) -> Step:
         results = self._pass_on(step)
         groups = None if self._second.schema is None else self._second.groups()
         if groups is None or step.reached is None:

@@ -62,6 +62,15 @@ class Marks(Pages):
         if self._least is not None and time[least] < self._least[1]:
             self._least = int(slots[least]), int(time[least])
 
+    def reach(self, time: Int64, n: int) -> None:
+        """Move every watermark on to `time` (by slot), of rows numbered up to `n`.
+
+        Nothing before it may be held any more.
+        """
+        self.need_all()
+        slots = np.flatnonzero(time[:self.rows] > self["time"][:len(time)])
+        self.move(slots, time[slots], np.full(len(slots), n))
+
     def hold(self, slots: Int64, key: Int64, held: Held | None, stays: NDArray[np.bool_]) -> None:
         """Count: rows of slots[key] have come to be held, held rows that do not stay have left."""
         if len(key):

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from slackwater.evaluate import pictures
-from slackwater.papers.correlation.streams import arrivals, measure
+from slackwater.papers.correlation.streams import Case, arrivals, measure
 from slackwater.papers.outcome import Fact, Outcome, write_table
 
 __all__ = ["EXPERIMENTS"]
@@ -19,8 +19,8 @@ _COMPARED = ("eager", "lazy", "lazy-lookup")
 def figure8(out: Path, quick: bool) -> Outcome:
     """Time, and the probabilities computed."""
     stream = arrivals(500, 6 if quick else 30, ordered=True)
-    rows = {(a, ct): measure(stream, a, d=1000, ct=ct, repeat=1 if quick else 4)
-            for ct in _THRESHOLDS for a in _COMPARED}
+    rows = measure({(a, ct): Case(stream, a, d=1000, ct=ct)
+                    for ct in _THRESHOLDS for a in _COMPARED}, 1 if quick else 6)
     table = write_table(out / "corr-fig8.csv", ["algorithm", "confidence", "seconds", "probes",
                                                 "lookup_hits", "pairs"],
                         [[a, ct, m.seconds, m.probes, m.lookup_hits, m.pairs]

@@ -8,12 +8,16 @@ queue in front of the algorithm.
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
 import numpy as np
 
 from slackwater.correlate.match import ALGORITHMS
 from slackwater.correlate.replay import Arrivals, Measured, replay
 
-__all__ = ["ALGORITHMS", "DELAY", "LONGEST", "SHORTEST", "arrivals", "measure"]
+__all__ = ["ALGORITHMS", "DELAY", "LONGEST", "SHORTEST", "Case", "arrivals", "measure"]
 
 _MS = 1000
 SHORTEST, LONGEST, DELAY = 20 * _MS, 200 * _MS, 500 * _MS
@@ -34,11 +38,37 @@ def arrivals(rate: float, seconds: float, *, ordered: bool = False, seed: int = 
     return Arrivals(*(column[order] for column in columns))
 
 
-def measure(stream: Arrivals, algorithm: str, *, d: int = 500, ct: float = 0.8, block: int = 1000,
-            repeat: int = 3) -> Measured:
-    """The fastest of some runs: what others do on the machine only ever adds time."""
-    replay(Arrivals(*(column[:200] for column in stream)), algorithm, within=d * _MS, confidence=ct,
-           shortest=SHORTEST, longest=LONGEST, max_delay=DELAY, block=50)  # compile
-    return min((replay(stream, algorithm, within=d * _MS, confidence=ct, shortest=SHORTEST,
-                       longest=LONGEST, max_delay=DELAY, block=block) for _ in range(repeat)),
-               key=lambda m: m.seconds)
+@dataclass(frozen=True)
+class Case:
+    """One thing to measure: a stream, an algorithm, and the parameters of both."""
+
+    stream: Arrivals
+    algorithm: str
+    d: int = 500
+    ct: float = 0.8
+    block: int = 1000
+
+    def run(self, first: int | None = None) -> Measured:
+        """Once, over all tuples or the first ones."""
+        return replay(Arrivals(*(column[:first] for column in self.stream)), self.algorithm,
+                      within=self.d * _MS, confidence=self.ct, shortest=SHORTEST, longest=LONGEST,
+                      max_delay=DELAY, block=self.block)
+
+
+Name = TypeVar("Name", bound=Hashable)
+
+
+def measure(cases: Mapping[Name, Case], rounds: int) -> dict[Name, Measured]:
+    """The fastest of some runs of each: what others do on the machine only ever adds time.
+
+    The cases take turns, so that a busy moment does not fall on all runs of one of them.
+    """
+    for case in cases.values():
+        case.run(200)  # compile
+    best: dict[Name, Measured] = {}
+    for _ in range(rounds):
+        for name, case in cases.items():
+            got = case.run()
+            if name not in best or got.seconds < best[name].seconds:
+                best[name] = got
+    return best

@@ -11,7 +11,7 @@ from slackwater.core.events import Roles
 from slackwater.evaluate import pictures
 from slackwater.papers.drawing import arrow, bare, box, finish, lines_of_text
 from slackwater.papers.drop_ratio.streams import RATE, START, paper_method, stream
-from slackwater.papers.outcome import Fact, Outcome
+from slackwater.papers.outcome import Outcome, claim
 from slackwater.reorder import DropRatio, MaxDelay, Reorder
 from slackwater.reorder.policies.drop_ratio_paper import buffer_size
 
@@ -42,9 +42,8 @@ def figure1(out: Path, quick: bool) -> Outcome:
     holds = abs(float(m[40]) - expected) < 1e-6
     return finish(picture, out, "dratio-fig1", ["arrival", "delay_ms", "m_ms"],
                   [[i, float(d), float(x)] for i, (d, x) in enumerate(zip(delay, m, strict=True))],
-                  [Fact("m after W arrivals without a greater delay (ms)",
-                        "(m1 + m2) / 2", f"{m[40]:.1f} = (700 + {second:.1f}) / 2", holds,
-                        "" if holds else "see the data")])
+                  [claim("m after W arrivals without a greater delay (ms)",
+                        "(m1 + m2) / 2", f"{m[40]:.1f} = (700 + {second:.1f}) / 2", holds)])
 
 
 def figure2(out: Path, quick: bool) -> Outcome:
@@ -68,9 +67,9 @@ def figure2(out: Path, quick: bool) -> Outcome:
                   [[t - START, a - START] for t, a in zip(few["time"].to_pylist(),
                                                           few["arrival"].to_pylist(),
                                                           strict=True)],
-                  [Fact("rate of arrivals (1/s); deviation ÷ mean of their gaps",
+                  [claim("rate of arrivals (1/s); deviation ÷ mean of their gaps",
                         f"Poisson with λ (Equation 3): {RATE}; 1", f"{rate:.0f}; {spread:.2f}",
-                        holds, "" if holds else "see the data")])
+                        holds)])
 
 
 def figure3(out: Path, quick: bool) -> Outcome:
@@ -98,8 +97,7 @@ def figure3(out: Path, quick: bool) -> Outcome:
     close = abs(held / n - 1) < 0.1
     return finish(picture, out, "dratio-fig3", ["what", "tuples"],
                   [["held", held], ["size by Equation 11", n]],
-                  [Fact("tuples held against Equation 11", float(n), float(held), close,
-                        "" if close else "see the data")])
+                  [claim("tuples held against Equation 11", float(n), float(held), close)])
 
 
 def figure4(out: Path, quick: bool) -> Outcome:
@@ -123,9 +121,8 @@ def figure4(out: Path, quick: bool) -> Outcome:
         lines_of_text(picture.subplots(), text)
     drops = [t for t, _, fate in rows if fate != "kept"]
     return finish(picture, out, "dratio-fig4", ["t", "arrival", "fate"], rows, [
-        Fact("tuples dropped, of 395, 95, 110, 400, 85", "those before the earliest one held",
-             ", ".join(map(str, drops)), drops == [95, 85],
-             "" if drops == [95, 85] else "see the data")],
+        claim("tuples dropped, of 395, 95, 110, 400, 85", "those before the earliest one held",
+             ", ".join(map(str, drops)), drops == [95, 85])],
         "DropRatio(literal=True, heartbeat=\"earliest\"): Algorithm 1 to the letter.")
 
 

@@ -8,13 +8,14 @@ Algorithms 1 to 3 and nothing else:
   RIP likewise in the stack before, and every RIP of the stack after is checked;
 - *AIS-CLOCK* (`clock`): an event that is not before the greatest one in the stacks is appended,
   touches no other pointer, and starts a construction only if it is of the last type;
-- *purge* (Algorithm 3): whenever CLOCK, the greatest timestamp received, moves, all stacks are rid
-  of what is older than CLOCK − W − K;
+- *purge* (Algorithm 3, `purge`): whenever CLOCK, the greatest timestamp received, moves, all stacks
+  are rid of what is older than CLOCK − W − K;
 - *divider* (`divider`): construction by an in-order event leaves out what is older than CLOCK − W.
   Events of other types move CLOCK too: if one is ahead of an in-order event of the last type, the
   divider hides instances that are still in the window, and matches are lost.
 
-``built`` counts sequences that are constructed, ``matches`` those that the window lets pass.
+``BUILT`` counts sequences that are constructed, ``MATCHES`` those that the window lets pass,
+``LOOKED`` instances that are looked at or moved to put an event into its place and set RIPs.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ from numpy.typing import NDArray
 
 from slackwater.core.compiled import njit
 
-__all__ = ["BUILT", "CLOCK", "HELD", "MATCHES", "STEPS", "Ais", "new_ais", "push", "push_ordered",
-           "stacks"]
+__all__ = ["BUILT", "CLOCK", "HELD", "LOOKED", "MATCHES", "STEPS", "Ais", "new_ais", "push",
+           "push_ordered", "stacks"]
 
 Int64 = NDArray[np.int64]
-AIS_CLOCK, CLOCK, BUILT, MATCHES, HELD, STEPS = range(6)
+AIS_CLOCK, CLOCK, BUILT, MATCHES, HELD, STEPS, LOOKED = range(7)
 _NONE = np.iinfo(np.int64).min
 
 
@@ -48,7 +49,7 @@ class Ais(NamedTuple):
 
 def new_ais(types: int, room: int) -> Ais:
     """Empty stacks with room for so many instances each."""
-    count = np.zeros(6, np.int64)
+    count = np.zeros(7, np.int64)
     count[AIS_CLOCK] = count[CLOCK] = _NONE
     none = np.zeros(types, np.int64)
     return Ais(np.zeros((types, room), np.int64), np.zeros((types, room), np.int64), none.copy(),
@@ -69,9 +70,9 @@ def stacks(ais: Ais) -> list[list[tuple[int, int | None]]]:
 
 
 @njit(cache=True)
-def _purge(a: Ais, oldest: int, current: int) -> None:
+def _purge(a: Ais, oldest: int, current: int, purge: bool) -> None:
     for s in range(len(a.size)):
-        while a.base[s] < a.size[s] and a.time[s, a.base[s]] < oldest:
+        while purge and a.base[s] < a.size[s] and a.time[s, a.base[s]] < oldest:
             a.base[s] += 1
         a.divider[s] = max(a.divider[s], a.base[s])
         while a.divider[s] < a.size[s] and a.time[s, a.divider[s]] < current:
@@ -119,6 +120,7 @@ def _sorted_in(a: Ais, c: int, t: int) -> int:
     while at > a.base[c] and a.time[c, at - 1] > t:
         a.time[c, at], a.rip[c, at] = a.time[c, at - 1], a.rip[c, at - 1]
         at -= 1
+    a.tally[LOOKED] += a.size[c] - at + 1
     a.time[c, at] = t
     a.size[c] += 1
     if at < a.divider[c]:
@@ -129,28 +131,31 @@ def _sorted_in(a: Ais, c: int, t: int) -> int:
         while rip >= a.base[c - 1] and a.time[c - 1, rip] >= t:
             rip -= 1
         a.rip[c, at] = rip
+        a.tally[LOOKED] += a.size[c - 1] - rip
     if c + 1 < len(a.size):
         for i in range(a.base[c + 1], a.size[c + 1]):
             if a.time[c + 1, i] > t:  # it is reset to the new one, or follows the shift
                 a.rip[c + 1, i] += 1
+        a.tally[LOOKED] += a.size[c + 1] - a.base[c + 1]
     return at
 
 
 @njit(cache=True)
 def push(a: Ais, kinds: Int64, times: Int64, window: int, slack: int, clock: bool, divider: bool,
-         construct: bool) -> None:
+         construct: bool, purge: bool = True) -> None:
     """Take events in order of arrival; a kind of −1 is a type outside the pattern."""
     m = len(a.size)
     for j in range(len(times)):
         t, c = times[j], kinds[j]
         if t > a.tally[CLOCK]:
             a.tally[CLOCK] = t
-            _purge(a, t - window - slack, t - window)
+            _purge(a, t - window - slack, t - window, purge)
         if c >= 0:
             if clock and t >= a.tally[AIS_CLOCK]:
                 at = a.size[c]
                 a.time[c, at], a.rip[c, at] = t, a.size[c - 1] - 1 if c > 0 else -1
                 a.size[c] += 1
+                a.tally[LOOKED] += 1
                 if construct and c == m - 1:
                     a.chain[c] = t
                     _leftwards(a, c - 1, a.rip[c, at], divider, window)

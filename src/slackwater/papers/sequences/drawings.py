@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from slackwater.evaluate import pictures
 from slackwater.papers.drawing import arrow, bare, box, events_on_a_line, finish, lines_of_text
-from slackwater.papers.outcome import Fact, Outcome
+from slackwater.papers.outcome import Outcome, claim
 from slackwater.papers.sequences.ais import BUILT, MATCHES, Ais, new_ais, push, stacks
 from slackwater.query.explain import explain_event
 
@@ -70,9 +70,8 @@ def figure1(out: Path, quick: bool) -> Outcome:
     parts = [line.split()[0] for line in plan.splitlines() if line[:1].strip()]
     known = {"scan", "sequence", "construct", "negation", "output"} <= set(parts)
     return finish(picture, out, "seq-fig1", ["line"], [[line] for line in plan.splitlines()], [
-        Fact("operators of the plan", "SS, SC, WD, SL, NG, TF",
-             ", ".join(p for p in parts if p != "EVENT"), known,
-             "" if known else "see the data")],
+        claim("operators of the plan", "SS, SC, WD, SL, NG, TF",
+             ", ".join(p for p in parts if p != "EVENT"), known)],
         "EXPLAIN of a query of the figure's form; its own text is lost. WD and SL are pushed into "
         "the construction, TF is RETURN.")
 
@@ -88,14 +87,11 @@ def figure2(out: Path, quick: bool) -> Outcome:
                              f"sequences built: {ais.tally[BUILT]}\nwithin {_WINDOW}: "
                              f"{ais.tally[MATCHES]}")
     expected = [[(3, None), (7, None)], [(6, 3), (11, 7)], [(10, 6), (15, 11)]]
-    same = found == expected
     return finish(picture, out, "seq-fig2", ["stack", "time", "rip"], _rows(found), [
-        Fact("RIP of b11", "a7", f"a{found[1][1][1]}", found[1][1][1] == 7,
-             "" if same else "see the data"),
-        Fact("sequences built", 4.0, float(ais.tally[BUILT]), int(ais.tally[BUILT]) == 4,
-             "" if int(ais.tally[BUILT]) == 4 else "see the data"),
-        Fact("of these within the window", 2.0, float(ais.tally[MATCHES]),
-             int(ais.tally[MATCHES]) == 2, "" if int(ais.tally[MATCHES]) == 2 else "see the data"),
+        claim("RIP of b11", "a7", f"a{found[1][1][1]}", found == expected),
+        claim("sequences built", 4.0, float(ais.tally[BUILT]), int(ais.tally[BUILT]) == 4),
+        claim("of these within the window", 2.0, float(ais.tally[MATCHES]),
+             int(ais.tally[MATCHES]) == 2),
     ])
 
 
@@ -117,9 +113,9 @@ def figure3(out: Path, quick: bool) -> Outcome:
     more = int(fed(panels["(b)"][:-2]).tally[BUILT])
     return finish(picture, out, "seq-fig3", ["panel", "events"],
                   [[k, " ".join(v)] for k, v in panels.items()], [
-        Fact("(b): sequences more once a0 and d2 have come (a0 b1 d2 among them)",
-             "“a0 b1 d2” should be constructed", str(built - more), built > more,
-             "" if built > more else "see the data")], "Orange: out of order.")
+        claim("(b): sequences more once a0 and d2 have come (a0 b1 d2 among them)",
+              "“a0 b1 d2” should be constructed", str(built - more), built > more)],
+        "Orange: out of order.")
 
 
 def figure4(out: Path, quick: bool) -> Outcome:
@@ -135,11 +131,10 @@ def figure4(out: Path, quick: bool) -> Outcome:
     said = wrong_b[1][-1] == (8, 7) and wrong_d[2][-1] == (2, 8)
     good = right[1] == [(6, 3), (8, 7), (11, 7)] and right[2][0] == (2, None)
     return finish(picture, out, "seq-fig4", ["stack", "time", "rip"], _rows(right), [
-        Fact("appended: RIP of b8, of d2", "a7, b8", f"a{wrong_b[1][-1][1]}, b{wrong_d[2][-1][1]}",
-             said, "" if said else "see the data"),
-        Fact("sorted in: d10 points to; d2 points to", "b8; nothing",
-             f"b{right[2][1][1]}; nothing" if good else "another", good,
-             "" if good else "see the data")])
+        claim("appended: RIP of b8, of d2", "a7, b8", f"a{wrong_b[1][-1][1]}, b{wrong_d[2][-1][1]}",
+             said),
+        claim("sorted in: d10 points to; d2 points to", "b8; nothing",
+             f"b{right[2][1][1]}; nothing" if good else "another", good)])
 
 
 def figure5(out: Path, quick: bool) -> Outcome:
@@ -153,16 +148,17 @@ def figure5(out: Path, quick: bool) -> Outcome:
         bare(axes, 12, 3)
         for x, name in ((2, "SSC\nstacks"), (5.2, "WD, SL"), (8.0, "TF")):
             box(axes, x, 1.5, name, width=2.0, height=0.9)
-        box(axes, 2, 2.75, f"purge by the window alone: {right - purged} of {right} sequences lost",
+        box(axes, 2.2, 2.7,
+            f"purge by the window alone: {right - purged} of {right} sequences lost",
             width=4.0, height=0.4, colour="#fbe3d6", size=6.5)
-        box(axes, 2, 0.3, "append: b8 and d2 misplaced", width=3.6, height=0.4, colour="#fbe3d6",
+        box(axes, 2.2, 0.3, "append: b8 and d2 misplaced", width=3.6, height=0.4, colour="#fbe3d6",
             size=6.5)
         for a, b in ((3.1, 4.1), (6.3, 6.9), (9.1, 10.2)):
             arrow(axes, (a, 1.5), (b, 1.5))
     return finish(picture, out, "seq-fig5", ["what", "sequences"],
                   [["slack purge", right], ["purge by the window alone", purged]], [
-        Fact("sequences lost to an “unauthorized” purge", "some", str(right - purged),
-             right > purged, "" if right > purged else "see the data")])
+        claim("sequences lost to an “unauthorized” purge", "some", str(right - purged),
+             right > purged)])
 
 
 EXPERIMENTS = {"seq-fig1": figure1, "seq-fig2": figure2, "seq-fig3": figure3, "seq-fig4": figure4,

@@ -8,7 +8,16 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from slackwater.papers.sequences.ais import BUILT, HELD, MATCHES, STEPS, Ais, new_ais, push
+from slackwater.papers.sequences.ais import (
+    BUILT,
+    HELD,
+    LOOKED,
+    MATCHES,
+    STEPS,
+    Ais,
+    new_ais,
+    push,
+)
 
 __all__ = ["LENGTH", "WINDOW", "measured", "out_of_order", "stream"]
 
@@ -33,21 +42,21 @@ def out_of_order(times: Int64) -> float:
 
 
 def measured(kinds: Int64, times: Int64, slack: int, *, clock: bool = True, divider: bool = True,
-             construct: bool = True, repeats: int = 1,
+             construct: bool = True, purge: bool = True, repeats: int = 1,
              run: Callable[..., None] | None = None) -> dict[str, float]:
-    """Processor milliseconds (the least of some runs), sequences built, matches, mean held."""
+    """Processor milliseconds (the least of some runs), and what was counted; `held` is a mean."""
     best, ais = float("inf"), _fresh(kinds)
     for _ in range(repeats):
         ais = _fresh(kinds)
         begin = time.process_time()
         if run is None:
-            push(ais, kinds, times, WINDOW, slack, clock, divider, construct)
+            push(ais, kinds, times, WINDOW, slack, clock, divider, construct, purge)
         else:
             run(ais, kinds, times, WINDOW)
         best = min(best, time.process_time() - begin)
     count = ais.tally
     return {"ms": 1e3 * best, "built": int(count[BUILT]), "matches": int(count[MATCHES]),
-            "held": count[HELD] / max(int(count[STEPS]), 1)}
+            "held": count[HELD] / max(int(count[STEPS]), 1), "looked": int(count[LOOKED])}
 
 
 def _fresh(kinds: Int64) -> Ais:

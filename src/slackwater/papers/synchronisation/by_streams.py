@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 
 from slackwater.evaluate import pictures
-from slackwater.papers.outcome import Fact, Outcome, write_table
+from slackwater.papers.outcome import Outcome, claim, write_table
 from slackwater.papers.synchronisation.streams import METHODS, Streams, draw_methods, measure
 
 __all__ = ["EXPERIMENTS"]
@@ -64,12 +64,12 @@ def figure4(out: Path, quick: bool) -> Outcome:
              if (("method 1", m + 1) in took and ("method 1", m) in took)]
     jump = sum(steps) / len(steps)
     return Outcome([path, *pictures.save(picture, out / "sync-fig4")], [
-        _claim("time of method 2 ÷ method 1, mean over the counts", "“about the same amount”",
-               0.75 < ratio < 1.33, f"{ratio:.2f}", "the machine was busy"),
-        _claim("time with a stream more than a multiple of 64 ÷ at the multiple",
-               "“a high increase … at each multiple of 64”", jump > 1.15, f"{jump:.2f}",
-               "a table is read only up to its first word that is not ready, so a word more costs "
-               "its writing and nothing else"),
+        claim("time of method 2 ÷ method 1, mean over the counts", "“about the same amount”",
+              f"{ratio:.2f}", 0.75 < ratio < 1.33),
+        claim("time with a stream more than a multiple of 64 ÷ at the multiple",
+              "“a high increase … at each multiple of 64”", f"{jump:.2f}", jump > 1.15,
+              "a table is read only up to its first word that is not ready, so a word more costs "
+              "its writing and nothing else"),
     ], note="Processor time in place of CPU clocks; the paper prints no values.")
 
 
@@ -90,18 +90,14 @@ def figure5(out: Path, quick: bool) -> Outcome:
     low, high = (64, 128) if quick else (128, 512)
     growth = visited["method 1", high] / visited["method 1", low] / (high / low)
     return Outcome([path, *pictures.save(picture, out / "sync-fig5")], [
-        _claim("method 2 visits fewer nodes", "“smaller for the second method”", fewer,
-               f"by {100 * max(gaps):.0f} % at few streams, {100 * gaps[-1]:.1f} % at "
-               f"{counts[-1]}", "see the data"),
-        _claim("the gain at many streams", "“negligible”", gaps[-1] < 0.2,
-               f"{100 * gaps[-1]:.1f} %", "see the data"),
-        _claim(f"growth of visited nodes ÷ growth of streams, {low} to {high}", "linear: 1",
-               0.8 < growth < 1.2, f"{growth:.2f}", "see the data"),
+        claim("method 2 visits fewer nodes", "“smaller for the second method”",
+              f"by {100 * max(gaps):.0f} % at few streams, {100 * gaps[-1]:.1f} % at "
+              f"{counts[-1]}", fewer),
+        claim("the gain at many streams", "“negligible”", f"{100 * gaps[-1]:.1f} %",
+              gaps[-1] < 0.2),
+        claim(f"growth of visited nodes ÷ growth of streams, {low} to {high}", "linear: 1",
+              f"{growth:.2f}", 0.8 < growth < 1.2),
     ])
-
-
-def _claim(what: str, printed: str, holds: bool, ours: str, why: str) -> Fact:
-    return Fact(what, printed, ours, holds, "" if holds else why)
 
 
 EXPERIMENTS = {"sync-fig4": figure4, "sync-fig5": figure5}

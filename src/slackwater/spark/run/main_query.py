@@ -76,7 +76,7 @@ def plan_main(session: SparkSession, pipeline: Pipeline, query: Query, *, shards
                     targets.setdefault(node, []).append(target_of(group, part, at))
     for group in passing:
         targets.setdefault(str(group.passes), []).append(
-            Target("", 0, group.labels, (), None, None))
+            Target("", 0, group.labels))
     packed = reduce(DataFrame.unionAll, (packed_for(tables.fed(node), *found)
                                          for node, found in targets.items()))
     quiet = min((g.quiet for g in wired.groups if g.quiet is not None), default=None)

@@ -125,7 +125,7 @@ class _Wiring:
     def _port(self, step: Step, stream: StreamName, schema: pa.Schema, at: int,
               kernel: Any) -> Port:
         if stream.node not in self.steps:
-            return Port()
+            return Port(schema=schema)
         merge = None
         if step.ordered and not set(_apart(self.steps[stream.node])) <= set(_keys(kernel, at)):
             time = time_of(step)

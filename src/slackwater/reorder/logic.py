@@ -1,0 +1,418 @@
+"""A running `Reorder`: the steps around the policy and the release rule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from slackwater.core.compiled import njit
+from slackwater.core.errors import DataError
+from slackwater.core.events import FOREVER, NEVER
+from slackwater.core.kernel import Store
+from slackwater.core.keyed import Keyed, KeyedLogic
+from slackwater.core.release import mark_of, released, walk_over
+from slackwater.core.slots import positions, silences
+from slackwater.core.stage import NONE, Step, empty_rows, how_late, role_names
+from slackwater.core.state.buffer import Buffer, Held, Rows
+from slackwater.core.state.keys import Keys
+from slackwater.core.state.marks import Marks
+from slackwater.core.state.order import order_of
+from slackwater.core.state.pages import Pages
+from slackwater.core.steps import merged, stamped
+from slackwater.reorder.policy import NO_SEQUENCE, Explains, Policy, Seen
+
+if TYPE_CHECKING:
+    from slackwater.reorder.reorder import Reorder
+
+__all__ = ["ReorderLogic", "running_numbers"]
+
+Int64 = NDArray[np.int64]
+
+
+class ReorderLogic(KeyedLogic):
+    """A running `Reorder`."""
+
+    def __init__(self, config: Reorder, store: Store) -> None:
+        policy = config.policy
+        assert isinstance(policy, Policy)
+        super().__init__("reorder", config.roles, store,
+                         max_future_skew=config.max_future_skew,  # type: ignore[arg-type]
+                         max_delay=config.max_delay,  # type: ignore[arg-type]
+                         forget_after=config.forget_after,  # type: ignore[arg-type]
+                         sources=config.sources)
+        self._config, self._policy = config, policy
+        self._estimator = policy.estimator(store, literal=config.literal)
+        self._marks = Marks("marks", store, group=np.int64(0))
+        self._groups = None if config.scope is None else Keys("groups", config.scope, store)
+        within = config.roles.key if config.scope is None else config.scope
+        self._sources = (Keys("sources", (*within, config.roles.source), store)
+                         if policy.needs_source and config.roles.source else None)
+        self._heard = Pages("heard", {"at": np.int64(NEVER)}, store)  # each source's last arrival
+        self._source_numbers = np.full(1, -1)
+        self._buffer = Buffer("held", store, self._marks.gone)
+        self._in_force = float("nan")
+
+    # -- steps ----------------------------------------------------------------------------------
+
+    def take_keyed(self, given: Keyed) -> Step:
+        """Take arrivals; a source that has been silent for long starts afresh."""
+        if self._sources is None:
+            return self._take(given, None)
+        steps: list[Step] = []
+        source, at = self._meet(given), 0
+        while at < len(given) or not steps:
+            stop = self._restart_sources(source, given.new.arrival, at)
+            step = self._take(given.part(at, stop), source[at:stop])
+            steps.append(step if stop - at == len(given) else stamped(step))
+            at = stop
+        return merged(steps)
+
+    def _take(self, given: Keyed, source: Int64 | None) -> Step:
+        """Release by each arrival's threshold, judge it, hold it."""
+        new = given.new
+        seen = self._seen(given, source)
+        bound = self._estimator.look(seen)
+        held = (self._buffer.upto(given.slots, _greatest(bound, given.key, len(given.slots)))
+                if len(self._buffer) else None)
+        if self._estimator.exact and len(given.slots) == 1:
+            in_time = self._in_time(given, held, bound)
+            if in_time is not None:
+                self._in_force = float(self._estimator.buffers[-1])  # type: ignore[attr-defined]
+                return in_time
+        before = 0 if held is None else len(held)
+        key, time, n = given.key, new.time, new.n
+        if held is not None and before:
+            key = np.concatenate([positions(given.slots, held.slot), key])
+            time, n = np.concatenate([held.time, time]), np.concatenate([held.n, n])
+        walk = walk_over(key, time, n, before, *self._marks.of(given.slots))
+        buffers = self._estimator.advance(seen, walk)
+        if len(buffers):
+            self._in_force = float(buffers[-1])
+        self._marks.move(given.slots, *mark_of(walk))
+        rows, step = released(walk)
+        late = np.flatnonzero(walk.late_by)
+        stays = np.ones(len(time), bool)
+        stays[rows] = False
+        stays[before + late] = False
+        payload = self._settle(given, held, rows, stays)
+        why = how_late(walk.late_by[late], self._why_late(late)) if len(late) else None
+        return Step(
+            [payload], time[rows], lambda: (self._why_ready(step), new.arrival[step]),
+            new.rows.take(pa.array(late)), why, new.arrival[late])
+
+    def _in_time(self, given: Keyed, held: Held | None, threshold: Int64) -> Step | None:
+        """The short way, where every arrival of one key comes after all thresholds so far.
+
+        Then none is late, and what leaves is simply, in time order, all up to the greatest.
+        """
+        new, slots = given.new, given.slots
+        passed = _all_in_time(new.time, threshold, int(self._marks.of(slots)[0][0]))
+        if passed == NEVER:
+            return None
+        before = 0 if held is None else len(held)
+        time, n = new.time, new.n
+        if held is not None and before:
+            time, n = np.concatenate([held.time, time]), np.concatenate([held.n, n])
+        by_time = order_of(time, n)
+        upto = int(np.searchsorted(time, passed, side="right", sorter=by_time))
+        rows = by_time[:upto]
+        if upto:
+            self._marks.move(slots, time[rows[-1:]], n[rows[-1:]])
+        stays = np.zeros(len(time), bool)
+        stays[by_time[upto:]] = True
+        payload = self._settle(given, held, rows, stays)
+        times = time[rows]
+
+        def stamp() -> tuple[Any, Int64]:
+            step = np.searchsorted(np.maximum.accumulate(threshold), times)
+            return self._why_ready(step), new.arrival[step]
+
+        return Step([payload], times, stamp, new.rows.slice(0, 0))
+
+    def _settle(self, given: Keyed, held: Held | None, rows: Int64,
+                stays: NDArray[np.bool_]) -> pa.RecordBatch:
+        """Hold what stays; the columns of `rows`, which leave."""
+        new, before = given.new, 0
+        payload, index = new.rows, rows
+        if held is not None and len(held):
+            before = len(held)
+            self._buffer.leave(held, ~stays[:before])
+            old = rows < before
+            if old.any():
+                out = held.payload(rows[old])
+                index = np.empty(len(rows), np.int64)
+                index[old] = np.arange(len(out))
+                index[~old] = rows[~old] + (len(out) - before)
+                payload = pa.concat_batches([out, new.rows])
+            else:
+                index = rows - before
+        kept = np.flatnonzero(stays[before:])
+        self._buffer.add(Rows(given.slots[given.key[kept]], new.time[kept], new.n[kept],
+                              new.rows.take(pa.array(kept))))
+        self._marks.hold(given.slots, given.key[kept], held, stays[:before])
+        return payload.take(pa.array(index))
+
+    def pass_time_keyed(self, now: int) -> Step:
+        """Release what time alone has let each key reach."""
+        return self._pass_time(np.full(self.keys.room, now))
+
+    def pass_time_of(self, slots: Int64, now: Int64) -> Step:
+        """The same for some keys."""
+        reached = np.full(self.keys.room, NEVER)
+        reached[slots] = now
+        return self._pass_time(reached)
+
+    def _pass_time(self, now: Int64) -> Step:
+        """Let each key reach its own `now` (NEVER: not this one)."""
+        if (now == NEVER).all():
+            return self._release_upto(now, now)
+        if self._groups is None:
+            limits = self._estimator.thresholds(now)
+        else:
+            self._marks.need_all()
+            group = self._marks["group"]
+            together = np.full(self._groups.room, NEVER)
+            np.maximum.at(together, group, now)
+            limits = self._estimator.thresholds(together)[group]
+        limits = np.where(now == NEVER, NEVER, limits)
+        step = self._release_upto(limits, now)
+        return step if self.promise is None else self._promise(step, limits, now)
+
+    def _promise(self, step: Step, limits: Int64, now: Int64) -> Step:
+        """Keys that were silent until `now` have come as far as time says; others stand."""
+        self.clocks.need_all()
+        self._marks.need_all()
+        silent = np.flatnonzero((self.clocks["clock"][:len(now)] < now)
+                                & (limits > self._marks["time"][:len(now)]))
+        # all rows so far that are not after it have been released
+        self._marks.move(silent, limits[silent], np.full(len(silent), self.taken - 1))
+
+        def reached(keys: pa.RecordBatch) -> Int64:
+            found = self.keys.find(keys)
+            return np.where(found < 0, NEVER, self._marks["time"][found])
+
+        return replace(step, reached=reached)
+
+    def least_mark(self) -> int:
+        """The least watermark of all keys."""
+        live = self.keys.live()
+        if not len(live):
+            return NEVER
+        self._marks.need(live)
+        return int(self._marks["time"][live].min())
+
+    def punctuated_keyed(self, reached: Int64) -> Step:
+        """Release what nothing can come before any more; what comes all the same is late."""
+        step = self._release_upto(reached, None, "punctuation")
+        self._marks.reach(reached, self.count - 1)
+        return step
+
+    def end_keyed(self) -> Step:
+        """Release everything."""
+        return self._release_upto(np.full(self.keys.room, FOREVER), None, "end of input")
+
+    def _release_upto(self, limits: Int64, now: Int64 | None, why: str | None = None) -> Step:
+        """Release each key up to its limit; together, so in time order over all keys.
+
+        Without `now` it is not time that releases them, but `why`.
+        """
+        held = self._buffer.due(limits)
+        order = np.lexsort((held.n, held.time))
+        payload = held.payload(order) if len(held) else empty_rows(self.schema)
+        if len(held):
+            self._buffer.leave(held, np.ones(len(held), bool))
+            last = np.flatnonzero(np.append(held.slot[1:] != held.slot[:-1], True))
+            self._marks.move(held.slot[last], held.time[last], held.n[last])
+            self._marks.hold(held.slot[last], NONE, held, np.zeros(len(held), bool))
+        slot = held.slot[order]
+
+        def stamp() -> tuple[Any, Int64]:
+            if now is not None:
+                return self._why_ready_by_time(slot), now[slot]
+            self.clocks.need(slot)
+            said = pa.repeat(why, len(slot)) if isinstance(
+                self._estimator, Explains) and len(slot) else None
+            return said, self.clocks["clock"][slot]
+
+        def reached(keys: pa.RecordBatch) -> Int64:
+            found = self.keys.find(keys)
+            return np.where(found < 0, NEVER, limits[found])
+
+        return Step([payload], held.time[order], stamp, reached=reached)
+
+    # -- keys -----------------------------------------------------------------------------------
+
+    def begin_keys(self, slots: Int64, floor: Int64, n: int) -> None:
+        """Make room, and start keys afresh."""
+        self._marks.begin(self.keys.room, slots, floor, n)
+        if self._groups is None:
+            self._estimator.grow(self.keys.room, 0)
+            self._estimator.reset(slots)
+
+    def busy(self, slots: Int64) -> NDArray[np.bool_]:
+        """Keys that hold rows are not forgotten."""
+        return self._marks.holding(slots)
+
+    def forgotten(self, slots: Int64) -> None:
+        """Forget what there is about keys, and sources that have been silent for as long."""
+        self._marks.reset(slots)
+        if self._groups is None:
+            self._estimator.reset(slots)
+
+    def _seen(self, given: Keyed, source: Int64 | None) -> Seen:
+        new, roles = given.new, self.roles
+        group = given.slot
+        if self._groups is not None:
+            group, fresh = self._groups.slots(new.rows)
+            self._estimator.grow(self._groups.room, 0)
+            self._estimator.reset(fresh)
+            self._marks["group"][given.slot] = group
+        sequence = None
+        if self._policy.needs_source and roles.sequence:
+            sequence = running_numbers(new.rows.column(roles.sequence))
+        return Seen(new.time, new.arrival, group, source, sequence,
+                    None if roles.source is None else new.rows.column(roles.source))
+
+    def _meet(self, given: Keyed) -> Int64:
+        """The slot of each row's source."""
+        assert self._sources is not None
+        source, fresh = self._sources.slots(given.new.rows)
+        self._heard.grow(self._sources.room)
+        self._heard.reset(fresh)
+        self._estimator.grow(0, self._sources.room)
+        self._estimator.reset_sources(fresh)
+        if len(self._source_numbers) < self._sources.room:
+            self._source_numbers = np.full(2 * self._sources.room, -1)
+        return source
+
+    def _restart_sources(self, source: Int64, arrival: Int64, at: int) -> int:
+        """Start sources afresh that have been silent for long; where this piece ends."""
+        stop = len(source)
+        self._heard.touch(source)
+        heard = self._heard["at"]
+        if self._config.forget_after is not None:
+            stop, again = silences(source, arrival, at, heard, self._source_numbers,
+                                   self._config.forget_after)
+            self._estimator.reset_sources(again)
+        np.maximum.at(heard, source[at:stop], arrival[at:stop])
+        return int(stop)
+
+    def remembered(self) -> int:
+        """Keys and sources."""
+        return len(self.keys) + (0 if self._sources is None else len(self._sources))
+
+    def forget_more(self) -> None:
+        """Forget silent sources, too."""
+        forget: Any = self._config.forget_after
+        if self._sources is None or forget is None:
+            return
+        live = self._sources.live()
+        self._heard.need(live)
+        gone = live[self._heard["at"][live] < self.now - forget * 5 // 4]
+        if len(gone):
+            self._estimator.reset_sources(gone)
+            self._heard.reset(gone)
+            self._sources.forget(gone)
+
+    # -- state ----------------------------------------------------------------------------------
+
+    def identity(self) -> dict[str, Any]:
+        """Policy, roles and scope."""
+        scope = self._config.scope
+        return {**self._policy.identity(), "roles": role_names(self.roles),
+                "scope": None if scope is None else list(scope),
+                "sources": None if self._config.sources is None else list(self._config.sources)}
+
+    def save(self) -> dict[str, Any]:
+        """Write what has changed."""
+        return {**super().save(), "marks": self._marks.save(), "held": self._buffer.save(),
+                "groups": None if self._groups is None else self._groups.save(),
+                "sources": None if self._sources is None else self._sources.save(),
+                "heard": self._heard.save(),
+                "estimator": self._estimator.save(), "in_force": self._in_force}
+
+    def load(self, meta: Mapping[str, Any]) -> None:
+        """Read what `save` wrote."""
+        super().load(meta)
+        self._marks.load(meta["marks"])
+        if self._groups is not None:
+            self._groups.load(meta["groups"])
+        if self._sources is not None:
+            self._sources.load(meta["sources"])
+        self._heard.load(meta["heard"])
+        self._estimator.load(meta["estimator"])
+        self._buffer.load(meta["held"])
+        self._in_force = meta["in_force"]
+
+    def notes(self) -> dict[str, Any]:
+        """Rows held, keys, watermarks, the buffer time in force, what the policy has to say."""
+        least, greatest = self._marks.extremes()
+        asked = None if self._policy.bound is None else getattr(self._policy, self._policy.bound)
+        said = (self._estimator.notes(self._names()) if isinstance(self._estimator, Explains)
+                else {})
+        return {"held": len(self._buffer) + self.in_doubt, "keys": len(self.keys),
+                "watermark": least, "ahead": greatest, "buffer": self._in_force, "bound": asked,
+                **said}
+
+    def holds(self) -> bool:
+        """Whether rows are held."""
+        return len(self._buffer) + self.in_doubt > 0
+
+    # -- words ----------------------------------------------------------------------------------
+
+    def _names(self) -> Any:
+        sources = self._sources
+        return None if sources is None else lambda slots: pc.fill_null(
+            sources.values(slots)[-1].cast(pa.string()), "null")
+
+    def _why_ready(self, step: Int64) -> pa.Array | None:
+        if not isinstance(self._estimator, Explains) or len(step) == 0:
+            return None
+        return self._estimator.why_ready(step, self._names())
+
+    def _why_ready_by_time(self, slot: Int64) -> pa.Array | None:
+        if not isinstance(self._estimator, Explains) or len(slot) == 0:
+            return None
+        group = slot if self._groups is None else self._marks["group"][slot]
+        return self._estimator.why_ready_by_time(group, self._names())
+
+    def _why_late(self, row: Int64) -> pa.Array | None:
+        if not isinstance(self._estimator, Explains) or len(row) == 0:
+            return None
+        return self._estimator.why_late(row, self._names())
+
+
+def running_numbers(column: pa.Array) -> Int64:
+    """Sequence numbers as int64; a null is `NO_SEQUENCE`."""
+    if not pa.types.is_integer(column.type) and not pa.types.is_null(column.type):
+        raise DataError("the sequence column holds no whole numbers", step="sequence",
+                        expected="integers", got=column.type,
+                        hint="leave the role out if the producers do not number their events")
+    # a copy: Arrow's memory is read-only, and numba would compile the loop once more for that
+    return np.array(pc.fill_null(column.cast(pa.int64(), safe=False), NO_SEQUENCE))
+
+
+@njit(cache=True, nogil=True)
+def _all_in_time(time: Int64, threshold: Int64, mark: int) -> int:
+    """The greatest threshold, if every arrival is above all thresholds so far, else NEVER."""
+    passed = NEVER
+    for j in range(len(time)):
+        passed = max(passed, threshold[j])
+        if time[j] <= passed or time[j] < mark:
+            return NEVER
+    return passed
+
+
+@njit(cache=True, nogil=True)
+def _greatest(bound: Int64, key: Int64, keys: int) -> Int64:
+    """The greatest bound of each key."""
+    limits = np.full(keys, NEVER)
+    for j in range(len(bound)):
+        limits[key[j]] = max(limits[key[j]], bound[j])
+    return limits
