@@ -31,6 +31,7 @@ __all__ = ["serve"]
 
 _log = logging.getLogger("slackwater.gateway")
 _DEAD_LETTERS = Limits(segment_size=4 << 20, retain_size=64 << 20, min_free=0)
+_SEND_BUFFER = 128 << 10
 _OTHER_FILES = 64  # the log, the broker, the checking process, libraries
 
 
@@ -130,8 +131,11 @@ def _allow_files(connections: int) -> None:
 def _listen(config: GatewayConfig) -> socket.socket:
     family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
     try:
-        return socket.create_server((config.host, config.port), family=family, backlog=4096)
+        door = socket.create_server((config.host, config.port), family=family, backlog=4096)
     except (OSError, OverflowError) as error:
         raise ConfigError("cannot listen there", step="http",
                           got=f"{config.host}:{config.port}: {error}",
                           hint="port 0 takes a free one") from error
+    # answers are short; the system would keep megabytes for each sender that does not read its own
+    door.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
+    return door

@@ -15,6 +15,7 @@ from slackwater.gateway.http.answer import CONTINUE, Answer, Refused, error
 from slackwater.gateway.http.body import Body
 from slackwater.gateway.http.crowd import Stage
 from slackwater.gateway.http.head import Head, read_head
+from slackwater.gateway.http.routes import EVENTS
 from slackwater.gateway.http.tls import Tls, TlsFailed
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ _FIRST_READ, _NEXT_READ = 16 << 10, 64 << 10
 # answers before the connection has to wait: nobody needs to send thousands without listening
 _AT_ONCE, _AHEAD, _AHEAD_PAUSE = 2, 32, 0.005
 _DROPPED = 1 << 20
+_EMPTY_LINES = 2
 _BETWEEN = (Stage.SILENT, Stage.IDLE, Stage.HEAD)
 
 
@@ -196,8 +198,9 @@ class Connection(asyncio.BufferedProtocol):
         self._pace()
 
     def _take_head(self) -> bool:
-        while self._bytes.startswith(b"\r\n"):  # some senders end a body with an empty line
-            del self._bytes[:2]
+        for _ in range(_EMPTY_LINES):  # some senders end a body with one
+            if self._bytes.startswith(b"\r\n"):
+                del self._bytes[:2]
         end = self._bytes.find(b"\r\n\r\n", 0, self._limits.max_header + 4)
         if end < 0:
             if len(self._bytes) > self._limits.max_header:
@@ -238,8 +241,9 @@ class Connection(asyncio.BufferedProtocol):
         return True
 
     def _can_drop(self, head: Head, refusal: Answer) -> bool:
-        """Whether to read a refused body, so that the connection can go on."""
+        """Whether to read a refused body, so that the connection can go on; never a stranger's."""
         return (head.has_body and not head.waits and refusal.status != 401
+                and head.path == EVENTS
                 and head.length is not None and head.length <= min(_DROPPED, self._server.max_body))
 
     def _rest(self) -> None:
@@ -358,6 +362,8 @@ class Connection(asyncio.BufferedProtocol):
                 transport.abort()  # what the other side does not read would be kept for ever
             else:
                 transport.close()
+                # closing waits until what was written has left, however long nobody reads it
+                self._server.loop.call_later(_LINGER_SECONDS, transport.abort)
         self._forget()
 
     def _forget(self) -> None:

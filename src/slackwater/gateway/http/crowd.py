@@ -24,11 +24,11 @@ class Stage(IntEnum):
     """What a connection is about; the lower ones give way first."""
 
     SILENT = 0  # has never sent a whole request
-    IDLE = 1  # has, and sends nothing now
-    HEAD = 2  # has, and sends the next one
-    BODY = 3
-    BUSY = 4  # its request is being worked on
-    LEAVING = 5  # has had its last answer
+    LEAVING = 1  # has had its last answer
+    IDLE = 2  # has sent a request, and sends nothing now
+    HEAD = 3  # has, and sends the next one
+    BODY = 4
+    BUSY = 5  # its request is being worked on
 
 
 class Member(Protocol):
@@ -126,7 +126,7 @@ class Crowd:
         first = next(iter(silent), None)
         if first is None:
             first = min(among, key=lambda member: (member.stage, member.since))
-            if first.stage >= Stage.BUSY:
+            if first.stage is Stage.BUSY:
                 return False
         self.counts.gave_way += 1
         self.leave(first)

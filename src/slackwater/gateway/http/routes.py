@@ -19,12 +19,13 @@ from slackwater.gateway.metrics import Tally
 from slackwater.gateway.store import Appended, Backlogged, LogFailed, Store
 from slackwater.gateway.tokens import Tokens
 
-__all__ = ["Reply", "Routes"]
+__all__ = ["EVENTS", "Reply", "Routes"]
 
 _log = logging.getLogger("slackwater.gateway")
 _LINES = {"application/x-ndjson", "application/ndjson", "application/jsonl",
           "application/x-jsonlines"}
-_METHODS = {"/events": ("POST",), "/health": ("GET", "HEAD"), "/metrics": ("GET", "HEAD"),
+EVENTS = "/events"  # the only path that takes a body, after a token
+_METHODS = {EVENTS: ("POST",), "/health": ("GET", "HEAD"), "/metrics": ("GET", "HEAD"),
             "/openapi.json": ("GET", "HEAD")}
 _STATE = ("/health", "/metrics")
 
@@ -75,8 +76,8 @@ class Routes:
             return error(404, "there is nothing here")
         if head.method not in methods:
             return error(405, "not this way", {"allow": ", ".join(methods)})
-        if path != "/events":
-            return None
+        if path != EVENTS:
+            return error(413, "no body is taken here") if head.has_body else None
         if head.length is not None and head.length > self._max_body:
             return error(413, f"the body is too large; at most {self._max_body} bytes")
         problem = _unreadable(head)
@@ -94,7 +95,7 @@ class Routes:
 
     def handle(self, head: Head, body: bytes, reply: Reply) -> None:
         """Answer a whole request, now or later."""
-        if head.path == "/events":
+        if head.path == EVENTS:
             self._events(body, _kind(head) in _LINES, reply)
         elif head.path == "/health":
             reply(self._health())
