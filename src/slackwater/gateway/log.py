@@ -271,8 +271,8 @@ class Log:
                 if time.monotonic() - looked >= self.limits.look_every:
                     looked = time.monotonic()
                     with self._wake:
-                        self._clock.keep()
-                        now = self._clock.now()
+                        now, note = self._clock.now(), self._clock.due_note()
+                    self._clock.keep(note)  # without the lock: callers do not wait for the disk
                     self._keeper.look(self._segments)
                     if self._failed is None:
                         self._let_go(now)
@@ -280,6 +280,8 @@ class Log:
                     self._keeper.judge(self._segments)
             except OSError as error:  # a folder that cannot be listed now may be listed later
                 _log.error("%s: retention: %s", self.folder, error)
+            except Exception:  # without this thread nobody would ever be answered
+                _log.exception("%s: retention failed", self.folder)
 
     def _take(self) -> tuple[list[_Entry], int]:
         size = number = 0
