@@ -204,9 +204,44 @@ async def wrong_tokens(target: Target) -> None:
     await at_once(30, lambda _: again(target, guess))
 
 
+async def new_connections(target: Target) -> None:
+    """A connection for every guess, as fast as they come."""
+    async def guess(plug: Plug) -> None:
+        await plug.send(target.head(token="wrong", path="/metrics", method="GET"))
+        assert await plug.answer() == 401
+
+    await at_once(20, lambda _: again(target, guess, 0.001))
+
+
+async def bodies_for_health(target: Target) -> None:
+    """Bodies where no token is asked for, and none is taken."""
+    begin = target.head(f"content-length: {8 * MEBI}", path="/health", method="GET", token="none")
+
+    async def send(plug: Plug) -> None:
+        await plug.send(begin)
+        for _ in range(50):
+            await plug.send(b" " * 100_000)
+            await asyncio.sleep(0.05)
+
+    await at_once(100, lambda _: again(target, send, 0.2))
+
+
+async def unread_answers(target: Target) -> None:
+    """Requests on many connections that never read what they asked for."""
+    asked = target.head(path="/health", method="GET") * 200
+
+    async def ask(plug: Plug) -> None:
+        plug.writer.transport.pause_reading()
+        await plug.send(asked)
+        await asyncio.sleep(20)
+
+    await at_once(400, lambda _: again(target, ask, 0.2))
+
+
 ATTACKS: dict[str, Attack] = {
     "header flood": header_flood, "slow headers": slow_headers, "slow body": slow_body,
     "idle connections": idle, "[1,1,…]": ones, "deep nesting": nested, "huge numbers": numbers,
     "bad strings": strings, "chunked tricks": chunks, "pipelined tricks": pipelines,
-    "wrong tokens": wrong_tokens,
+    "wrong tokens": wrong_tokens, "new connections": new_connections,
+    "bodies for /health": bodies_for_health, "unread answers": unread_answers,
 }

@@ -23,7 +23,8 @@ TOKEN = "correct-horse-battery"
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory):
     with Running(tmp_path_factory.mktemp("strangers") / "log", "--token-env", "GATE",
-                 "--max-per-address", "30", "--body-timeout", "20s", env={"GATE": TOKEN}) as running:
+                 "--max-per-address", "30", "--body-timeout", "20s",
+                 env={"GATE": TOKEN}) as running:
         yield running
 
 
@@ -47,7 +48,8 @@ def test_a_body_of_health_takes_no_room_from_those_who_have_a_token(gateway):
     held = [plug(gateway) for _ in range(6)]
     try:
         for connection in held:
-            connection.sendall(b"GET /health HTTP/1.1\r\nhost: g\r\ncontent-length: 8000000\r\n\r\n")
+            connection.sendall(b"GET /health HTTP/1.1\r\nhost: g\r\n"
+                               b"content-length: 8000000\r\n\r\n")
             with suppress(OSError):
                 connection.sendall(b" " * 7_900_000)
         large = b"[" + b'{"a":1},' * 90_000 + b" " * 2_000_000 + b"1]"

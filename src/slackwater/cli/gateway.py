@@ -213,6 +213,7 @@ def _from_environment(name: str) -> str:
 def _setting(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not name or not equals:
+        # what was given may be a password: it is not repeated
         raise ConfigError("is not a setting", step="forward-set", expected="NAME=VALUE",
-                          got=repr(name))
+                          got="a text without =" if not equals else "no name")
     return name, _from_environment(value[1:]) if value.startswith("$") else value

@@ -9,11 +9,13 @@ import resource
 import signal
 import socket
 from collections.abc import Callable
+from dataclasses import replace
 
 import orjson
 import uvloop
 
 from slackwater.core.errors import ConfigError
+from slackwater.gateway.admit import Rules
 from slackwater.gateway.check import Checker
 from slackwater.gateway.config import GatewayConfig
 from slackwater.gateway.http.routes import Routes
@@ -58,7 +60,7 @@ def serve(config: GatewayConfig, *, say: Callable[[str], None] = print) -> None:
         door = _listen(config)
         stack.callback(door.close)
         store, shown = _open_store(config, stack)
-        checker = Checker(config.rules, config.max_batch)
+        checker = Checker(_rules(config, store), config.max_batch)
         stack.callback(checker.close)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_run(config, store, shown, checker, tokens, certificates, door, say))
@@ -102,7 +104,8 @@ def _open_store(config: GatewayConfig, stack: contextlib.ExitStack) -> tuple[Sto
     if config.forward is not None:
         from slackwater.gateway.forward import open_forward
 
-        forward = open_forward(config.forward, dict(config.forward_settings))
+        forward = open_forward(config.forward, dict(config.forward_settings),
+                               "" if config.mqtt is None else config.mqtt.client_id)
         stack.callback(forward.close)
         return forward, forward.shown
     assert config.log is not None
@@ -113,6 +116,16 @@ def _open_store(config: GatewayConfig, stack: contextlib.ExitStack) -> tuple[Sto
         verifier.start()
         stack.callback(verifier.stop)
     return log, str(config.log)
+
+
+def _rules(config: GatewayConfig, store: Store) -> Rules:
+    """The rules for events, no larger than a broker takes them."""
+    largest = getattr(store, "largest", config.rules.max_event)
+    if config.rules.max_event <= largest:
+        return config.rules
+    _log.warning("the broker takes no events of more than %d bytes: larger ones are refused",
+                 largest)
+    return replace(config.rules, max_event=largest)
 
 
 def _allow_files(connections: int) -> None:

@@ -16,7 +16,7 @@ from slackwater.gateway.check import Checked, Checker, is_small
 from slackwater.gateway.http.answer import Answer, answer, error
 from slackwater.gateway.http.head import Head
 from slackwater.gateway.metrics import Tally
-from slackwater.gateway.store import Appended, Backlogged, LogFailed, Store
+from slackwater.gateway.store import Appended, Backlogged, LogFailed, Store, Unkeepable
 from slackwater.gateway.tokens import Tokens
 
 __all__ = ["EVENTS", "Reply", "Routes"]
@@ -225,5 +225,7 @@ def _not_kept(problem: BaseException) -> Answer:
         return _later(problem.problem)
     if isinstance(problem, LogFailed):
         return error(503, problem.problem, {"retry-after": "5"})
+    if isinstance(problem, Unkeepable):
+        return error(413, problem.problem)
     _log.error("appending failed: %r", problem)
     return error(500, "the gateway made a mistake; nothing is known to be kept")
