@@ -167,6 +167,8 @@ class GatewayConfig:
         Check the whole log after opening, in the background; not only its last segment.
     trust_clock
         Believe the system's clock, even if it jumped since the last run.
+    otel
+        Send counts by OpenTelemetry, to where its environment variables say.
     """
 
     log: Path | None
@@ -189,6 +191,7 @@ class GatewayConfig:
     forward_settings: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     verify_all: bool = True
     trust_clock: bool = False
+    otel: bool = False
 
     def __post_init__(self) -> None:
         if self.log is None and (self.forward is None or self.mqtt is not None):

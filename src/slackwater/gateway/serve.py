@@ -8,7 +8,7 @@ import logging
 import resource
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import orjson
@@ -23,7 +23,7 @@ from slackwater.gateway.http.server import Server
 from slackwater.gateway.http.tls import Certificates
 from slackwater.gateway.keep import Limits
 from slackwater.gateway.log import Log
-from slackwater.gateway.metrics import Tally, prometheus
+from slackwater.gateway.metrics import Family, Tally, families, prometheus
 from slackwater.gateway.openapi import description
 from slackwater.gateway.store import Store
 from slackwater.gateway.tokens import Tokens
@@ -71,10 +71,14 @@ async def _run(config: GatewayConfig, store: Store, shown: str, checker: Checker
                say: Callable[[str], None]) -> None:
     tally = Tally()
     stop = asyncio.Event()
+
+    def counts() -> Iterable[Family]:
+        return families(store, tally, server.crowd)
+
     document = description(secured=tokens.needed, required=config.rules.required,
                            max_batch=config.max_batch)
     routes = Routes(store, checker, tokens, tally, max_body=config.max_body,
-                    metrics=lambda: prometheus(store, tally, server.crowd),
+                    metrics=lambda: prometheus(counts()),
                     description=orjson.dumps(document))
     server = Server(routes, config.http, config.max_body, tally, certificates=certificates,
                     reload=tokens.reload)
@@ -88,9 +92,14 @@ async def _run(config: GatewayConfig, store: Store, shown: str, checker: Checker
             from slackwater.gateway.mqtt import Bridge
 
             assert config.log is not None
-            dead = stack.enter_context(Log(config.log / "dead-letters", _DEAD_LETTERS))
+            dead = stack.enter_context(await asyncio.to_thread(
+                Log, config.log / "dead-letters", _DEAD_LETTERS))
             bridge = Bridge(config.mqtt, store, dead, checker, config.max_body, tally)
             await asyncio.to_thread(bridge.start)
+        if config.otel:
+            from slackwater.gateway.telemetry import Telemetry
+
+            stack.callback(Telemetry(counts).close)
         host, port = door.getsockname()[:2]
         where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         say(f"slackwater gateway: http{'s' if certificates else ''}://{where} → {shown}")

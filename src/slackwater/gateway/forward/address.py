@@ -43,7 +43,7 @@ def open_forward(url: str, settings: dict[str, str] | None = None, source: str =
 
         return JetStreamForward(parts, target, settings or {}, _shown(parts), source)
     except ImportError as missing:
-        extra = "kafka" if parts.scheme == "kafka" else "nats"
+        extra = "kafka" if parts.scheme == "kafka" else "jetstream"
         raise ConfigError(f"forwarding there needs {missing.name}, which is not installed",
                           step="forward", hint=f'pip install "slackwater[{extra}]"') from missing
 

@@ -79,9 +79,11 @@ class KafkaForward(Forward):
                 left -= 1
                 problem = problem or error
                 over = left == 0
-            if over and problem is None:
+            if not over:
+                return
+            if problem is None:
                 done(None)
-            elif over:
+            else:
                 done(f"Kafka: {problem.str()}", for_good=problem.code() in _FOR_GOOD)
 
         stamp = self._clock.now() // 1000
