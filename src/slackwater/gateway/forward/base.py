@@ -11,10 +11,15 @@ from typing import Protocol
 
 from slackwater.gateway.store import Appended, Backlogged, LogFailed, Packed, Unkeepable
 
-__all__ = ["BEFORE_AN_EVENT", "Done", "Forward"]
+__all__ = ["Done", "Forward", "largest_event"]
 
 _MOST_WAITING = 32 << 20
-BEFORE_AN_EVENT = 72 << 10  # what a broker counts beside an event: fields, a topic of MQTT
+_BESIDE_AN_EVENT = 72 << 10  # what a broker counts with it: fields, a topic of MQTT
+
+
+def largest_event(message: int) -> int:
+    """Bytes of an event that surely fit into a message of a broker."""
+    return max(message - _BESIDE_AN_EVENT, message // 2)
 
 
 class Done(Protocol):

@@ -17,7 +17,7 @@ from nats.aio.client import Client
 from nats.js.errors import APIError
 
 from slackwater.core.errors import ConfigError
-from slackwater.gateway.forward.base import BEFORE_AN_EVENT, Done, Forward
+from slackwater.gateway.forward.base import Done, Forward, largest_event
 from slackwater.gateway.letters import digest, number_of
 
 __all__ = ["JetStreamForward"]
@@ -73,7 +73,7 @@ class JetStreamForward(Forward):
             self._end()
             raise ConfigError("the NATS server cannot be reached", step="forward", got=f"{shown}: "
                               f"{type(error).__name__}") from None
-        self.largest = self._client.max_payload - BEFORE_AN_EVENT
+        self.largest = largest_event(self._client.max_payload)
 
     async def _connect(self, url: str, options: dict[str, Any]) -> None:
         async def lost() -> None:

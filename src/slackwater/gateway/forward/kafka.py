@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 
 from slackwater.core.errors import ConfigError
 from slackwater.gateway.clock import Clock
-from slackwater.gateway.forward.base import BEFORE_AN_EVENT, Done, Forward
+from slackwater.gateway.forward.base import Done, Forward, largest_event
 
 __all__ = ["KafkaForward"]
 
@@ -44,7 +44,7 @@ class KafkaForward(Forward):
             largest = int(settings.get("message.max.bytes", _LARGEST))
         except ValueError:
             largest = _LARGEST  # its client says what is wrong with it
-        super().__init__(shown, largest - BEFORE_AN_EVENT)
+        super().__init__(shown, largest_event(largest))
         self._topic, self._clock = topic, Clock()
         self._key = parse_qs(parts.query).get("key", [None])[0]
         try:

@@ -324,7 +324,9 @@ class Connection(asyncio.BufferedProtocol):
         transport = self._transport
         if transport is None:
             return
-        if self._tls is None and transport.can_write_eof():
+        if self._tls is not None:
+            self._tls.close()
+        if transport.can_write_eof():
             transport.write_eof()
         self._pace()
 

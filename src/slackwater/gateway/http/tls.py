@@ -6,6 +6,7 @@ import logging
 import os
 import ssl
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from slackwater.core.errors import ConfigError
@@ -128,6 +129,12 @@ class Tls:
     def write(self, data: bytes) -> None:
         """Encrypt and send."""
         self._tls.write(data)
+        self._flush()
+
+    def close(self) -> None:
+        """Say that nothing more will be sent."""
+        with suppress(ssl.SSLError):  # the other side's word is not waited for
+            self._tls.unwrap()
         self._flush()
 
     def _flush(self) -> None:
