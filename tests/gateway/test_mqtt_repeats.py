@@ -14,6 +14,7 @@ from slackwater.gateway.config import MqttConfig
 from slackwater.gateway.letters import digest, recent, tags_of
 from slackwater.gateway.metrics import Tally
 from slackwater.gateway.mqtt import Bridge
+from tests.gateway.test_mqtt_gateway import stored
 
 PLAIN = Limits(min_free=0)
 
@@ -27,9 +28,9 @@ def message(number, payload, *, dup=False, qos=1):
 class Gateway:
     """A bridge on a log, given messages as its client would; its broker is never there."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, rules=None):
         self.log, self.dead = Log(folder, PLAIN), Log(folder / "dead-letters", PLAIN)
-        self.checker, self.tally = Checker(Rules(), 100_000), Tally()
+        self.checker, self.tally = Checker(rules or Rules(), 100_000), Tally()
         self.bridge = Bridge(MqttConfig("mqtt://127.0.0.1:1", ("a/#",), topic_field=None),
                              self.log, self.dead, self.checker, 8 << 20, self.tally)
         self.bridge.start()
@@ -67,6 +68,17 @@ def test_a_message_of_many_events_is_known_when_it_comes_again(tmp_path, restart
     gateway.take(7, b'{"a":1}', dup=True)  # marked, but nobody here has seen it
     gateway.settled(25_005)
     gateway.close()
+
+
+def test_a_message_with_nul_becomes_a_dead_letter_where_it_is_refused(tmp_path):
+    gateway = Gateway(tmp_path, Rules(refuse_nul=True))
+    gateway.take(1, rb'{"a":"x\u0000"}')
+    gateway.take(2, rb'{"a":"x\\u0000"}')  # a backslash and five letters
+    gateway.settled(1)
+    gateway.close()
+    (letter,) = stored(tmp_path / "dead-letters")
+    assert letter["payload"] == r'{"a":"x\u0000"}'
+    assert "U+0000" in letter["reason"]
 
 
 def test_messages_with_the_same_number_in_a_row_are_told_apart(tmp_path):
