@@ -58,7 +58,7 @@ class Connection(asyncio.BufferedProtocol):
         self._verdict: Answer | None = None  # what a body that is only dropped will get
         self.guest = False
         self._ahead = 0
-        self._resting = self._held = False
+        self._resting = self._held = self._in_turn = False
         self._known = False  # has shown a token, where one is needed
         self._spoken = self._full = self._working = self._paused = self._ended = False
         self._lingered = 0
@@ -92,7 +92,12 @@ class Connection(asyncio.BufferedProtocol):
         if self._tls is None:
             self._tls = Tls(self._server.certificates.context, self._transport.write)
         self._tls.feed(data)
-        self._decrypt()
+        if self._tls.shaken:
+            self._decrypt()
+        else:
+            self._in_turn = True
+            self._pace()
+            self._server.handshakes.ask(self)
 
     def eof_received(self) -> bool:
         """The other side sends no more; an answer that is under way still reaches it."""
@@ -137,6 +142,18 @@ class Connection(asyncio.BufferedProtocol):
             self._answer(error(408, "the head did not come in time"), last=True)
         else:
             self._close(hard=True)
+
+    def shake_hands(self) -> None:
+        """It is its turn to go on with the beginning of TLS."""
+        self._in_turn = False
+        self._decrypt()
+        self._pace()
+
+    def go_on_reading(self) -> None:
+        """There is time for a large body again."""
+        if self._stage is Stage.BODY:
+            self._held = False
+            self._pace()
 
     # -- requests --------------------------------------------------------------------------------
 
@@ -258,12 +275,6 @@ class Connection(asyncio.BufferedProtocol):
         if self._transport is not None and self._stage in _BETWEEN:
             self._go_on()
 
-    def go_on_reading(self) -> None:
-        """There is time for a large body again."""
-        if self._stage is Stage.BODY:
-            self._held = False
-            self._pace()
-
     def _take_body(self, data: bytes) -> None:
         body, head = self._body, self._head
         assert body is not None
@@ -348,7 +359,7 @@ class Connection(asyncio.BufferedProtocol):
         """Read only while there is a use for what comes."""
         if self._transport is None:
             return
-        pause = self._held or (self._stage is not Stage.LEAVING and (
+        pause = self._held or self._in_turn or (self._stage is not Stage.LEAVING and (
             self._stage is Stage.BUSY or self._full or self._resting))
         if pause is not self._paused:
             self._paused = pause
@@ -374,6 +385,7 @@ class Connection(asyncio.BufferedProtocol):
         self._bytes.clear()
         self._body = None
         self._server.room.free(self)
+        self._server.handshakes.leave(self)
         self._server.crowd.leave(self)
 
 

@@ -95,7 +95,7 @@ class Tls:
     def __init__(self, context: ssl.SSLContext, send: Callable[[bytes], None]) -> None:
         self._in, self._out, self._send = ssl.MemoryBIO(), ssl.MemoryBIO(), send
         self._tls = context.wrap_bio(self._in, self._out, server_side=True)
-        self._shaken = False
+        self.shaken = False
         self.ended = False
 
     def feed(self, data: bytes) -> None:
@@ -111,9 +111,9 @@ class Tls:
             If it cannot be decrypted.
         """
         try:
-            if not self._shaken:
+            if not self.shaken:
                 self._tls.do_handshake()
-                self._shaken = True
+                self.shaken = True
             while data := self._tls.read(self._PIECE):
                 yield data
             self.ended = True
