@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import random
+import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -238,6 +239,36 @@ async def unread_answers(target: Target) -> None:
     await at_once(400, lambda _: again(target, ask, 0.2))
 
 
+async def handshakes(target: Target) -> None:
+    """Beginnings of TLS that cost the sender nothing, from an address of their own."""
+    secret, answer = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = ssl.create_default_context().wrap_bio(secret, answer, server_hostname="localhost")
+    with suppress(ssl.SSLWantReadError):
+        client.do_handshake()
+    hello = answer.read()
+
+    async def begin(_: int) -> None:
+        while True:
+            with suppress(OSError, asyncio.TimeoutError):
+                reader, writer = await asyncio.open_connection(
+                    "127.0.0.1", target.port, local_addr=("127.0.0.2", 0))
+                writer.write(hello)
+                await asyncio.wait_for(reader.read(100), 5)
+                writer.transport.abort()
+
+    await at_once(300, begin)
+
+
+async def no_tls(target: Target) -> None:
+    """What is no TLS at all."""
+    async def shout(plug: Plug) -> None:
+        await plug.send(random.randbytes(20_000))
+        await plug.reader.read()
+
+    await at_once(30, lambda _: again(target, shout))
+
+
+TLS_ATTACKS: dict[str, Attack] = {"TLS handshakes": handshakes, "no TLS": no_tls}
 ATTACKS: dict[str, Attack] = {
     "header flood": header_flood, "slow headers": slow_headers, "slow body": slow_body,
     "idle connections": idle, "[1,1,…]": ones, "deep nesting": nested, "huge numbers": numbers,

@@ -270,7 +270,7 @@ def test_a_body_that_comes_slowly_gives_its_room_away():
 
 
 def test_addresses_take_turns_to_begin_tls():
-    handshakes = Handshakes()
+    handshakes = Handshakes(lambda: True)
     crowd = [Someone("many") for _ in range(50)]
     one, left = Someone("one"), Someone("one")
     for member in (*crowd, one, left):

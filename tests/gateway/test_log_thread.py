@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from slackwater.core.errors import ConfigError
-from slackwater.gateway import Limits, Log, LogReader, Place
+from slackwater.gateway import Backlogged, Limits, Log, LogReader, Place
 from slackwater.gateway.leases import Leases
 from slackwater.gateway.places import commit, readers
 from slackwater.gateway.readers import forget
 from slackwater.gateway.slots import Slot, is_held, remove_reader
-from tests.gateway.test_clock_and_readers import rows
+from tests.gateway.test_clock_and_readers import rows, wait_for
 
 PLAIN = Limits(min_free=0, look_every=0.01)
 
@@ -42,6 +42,29 @@ def test_a_disk_that_hangs_does_not_hold_up_those_who_append(tmp_path, monkeypat
         go_on.set()
         assert queued, "append waited for the disk"
         queued[0].result(10)
+
+
+def test_a_disk_that_does_not_answer_is_said_and_heals(tmp_path, monkeypatch):
+    go_on, real = threading.Event(), os.fdatasync
+
+    def fdatasync(handle):
+        go_on.wait(30)
+        real(handle)
+
+    monkeypatch.setattr("slackwater.gateway.log._DISK_PATIENCE", 0.2)
+    with Log(tmp_path, PLAIN) as log:
+        with monkeypatch.context() as disk:
+            disk.setattr("slackwater.gateway.writer.os.fdatasync", fdatasync)
+            slow = log.append([b"{}"])
+            wait_for(lambda: log.refusing is not None)
+            assert "does not answer" in log.refusing
+            with pytest.raises(Backlogged, match="does not answer"):
+                log.append([b"{}"])
+            go_on.set()
+            slow.result(10)
+        wait_for(lambda: log.refusing is None)
+        log.append([b"{}"]).result(10)
+    assert len(rows(tmp_path)) == 2
 
 
 @pytest.mark.parametrize("name", ["two words.json", "ä.json", ".hidden.json"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from slackwater.gateway.http.crowd import Member, Stage
 
@@ -68,6 +69,11 @@ class Intake:
         self._beside_until = 0.0
         self._waiting: dict[Member, None] = {}
 
+    @property
+    def beside(self) -> bool:
+        """Whether others send small bodies now."""
+        return time.monotonic() < self._beside_until
+
     def small(self, size: int) -> None:
         """A body was taken whole; if it is a small one, large ones slow down for a while."""
         if size <= self._FREE:
@@ -86,7 +92,7 @@ class Intake:
     def refill(self) -> None:
         """Time has passed: those who waited go on, as far as it goes."""
         now = time.monotonic()
-        rate = self._BESIDE if now < self._beside_until else self._ALONE
+        rate = self._BESIDE if self.beside else self._ALONE
         self._left = min(self._left + (now - self._looked) * rate, self._BURST)
         self._looked = now
         if self._left > 0:
@@ -100,11 +106,17 @@ class Handshakes:
 
     Without it a few hundred strangers would keep the event loop busy with nothing else.  Addresses
     take turns, so that a single one with many connections keeps nobody else waiting.
+
+    Parameters
+    ----------
+    beside
+        Whether others send events now.
     """
 
-    _SHARE, _BURST = 0.4, 0.02  # of the event loop's time, and seconds at once
+    _ALONE, _BESIDE, _BURST = 0.8, 0.25, 0.02  # shares of the loop's time, and seconds at once
 
-    def __init__(self) -> None:
+    def __init__(self, beside: Callable[[], bool]) -> None:
+        self._beside = beside
         self._left, self._looked = self._BURST, time.monotonic()
         self._waiting: dict[str, dict[Member, None]] = {}
 
@@ -122,8 +134,8 @@ class Handshakes:
 
     def refill(self) -> None:
         """Time has passed: those who waited go on, as far as it goes."""
-        now = time.monotonic()
-        self._left = min(self._left + (now - self._looked) * self._SHARE, self._BURST)
+        now, share = time.monotonic(), self._BESIDE if self._beside() else self._ALONE
+        self._left = min(self._left + (now - self._looked) * share, self._BURST)
         self._looked = now
         self._work()
 

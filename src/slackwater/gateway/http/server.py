@@ -49,7 +49,8 @@ class Server:
         self.loop = asyncio.get_running_loop()
         self.crowd = Crowd(limits.max_connections, limits.max_per_address)
         self.room = Room(max(limits.room, 2 * max_body))
-        self.intake, self.handshakes = Intake(), Handshakes()
+        self.intake = Intake()
+        self.handshakes = Handshakes(lambda: self.intake.beside)
         self.buffer = memoryview(bytearray(_READ))
         self.stopping = False
         self._server: asyncio.Server | None = None
