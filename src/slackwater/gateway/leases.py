@@ -62,7 +62,7 @@ class Leases:
             for name, place in found.items()}
         self._places = dict(found)
         for name in self._ended(alive):
-            if not remove_reader(self._folder, name):
+            if not remove_reader(self._folder, name, patience=0):
                 continue  # it has just come back
             _log.warning("%s: the reader %r has been away for %.0f s and is forgotten; what it has "
                          "not read is no longer kept for it", self._folder, name, self.away[name])

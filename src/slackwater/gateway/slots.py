@@ -81,14 +81,14 @@ def is_held(folder: Path, name: str) -> bool:
         os.close(handle)
 
 
-def remove_reader(folder: Path, name: str) -> bool:
+def remove_reader(folder: Path, name: str, *, patience: float = _LEAST_PATIENCE) -> bool:
     """Forget a reader, so that retention does not wait for it; False if a process reads under it.
 
     The lock is held meanwhile: a process that starts now registers after this, not in between.
     """
     home = folder / "readers"
     folder_made(home)
-    lock = _locked(folder, reader_name(name), 0)
+    lock = _locked(folder, reader_name(name), patience)
     if lock is None:
         return False
     try:
