@@ -240,7 +240,7 @@ async def unread_answers(target: Target) -> None:
 
 
 async def handshakes(target: Target) -> None:
-    """Beginnings of TLS that cost the sender nothing, from an address of their own."""
+    """The first message of a TLS handshake, again and again, from an address of its own."""
     secret, answer = ssl.MemoryBIO(), ssl.MemoryBIO()
     client = ssl.create_default_context().wrap_bio(secret, answer, server_hostname="localhost")
     with suppress(ssl.SSLWantReadError):

@@ -144,7 +144,7 @@ class Connection(asyncio.BufferedProtocol):
             self._close(hard=True)
 
     def shake_hands(self) -> None:
-        """It is its turn to go on with the beginning of TLS."""
+        """It is its turn to go on with its TLS handshake."""
         self._in_turn = False
         self._decrypt()
         self._pace()

@@ -52,7 +52,7 @@ class Member(Protocol):
         """It was asked to wait, and need not any more."""
 
     def shake_hands(self) -> None:
-        """It is its turn to go on with the beginning of TLS."""
+        """It is its turn to go on with its TLS handshake."""
 
 
 @dataclass

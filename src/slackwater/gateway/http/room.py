@@ -102,7 +102,7 @@ class Intake:
 
 
 class Handshakes:
-    """Whose turn it is to begin TLS: the dearest thing that a stranger can ask for.
+    """Whose TLS handshake is next: the most expensive thing that a stranger can ask for.
 
     Without it a few hundred strangers would keep the event loop busy with nothing else.  Addresses
     take turns, so that a single one with many connections keeps nobody else waiting.
