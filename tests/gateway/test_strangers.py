@@ -166,3 +166,24 @@ def test_a_long_last_answer_over_tls_arrives_whole_and_ends_well(tmp_path):
             assert time.monotonic() - begun < 1.5
         length = int(re.search(rb"content-length: (\d+)", data)[1])
         assert len(data.partition(b"\r\n\r\n")[2]) == length
+
+
+def test_many_who_send_ahead_of_their_answers_share_a_rate(tmp_path):
+    """Each for itself may send quickly; together they must not keep the event loop busy."""
+    request = b"GET /health HTTP/1.1\r\nhost: g\r\n\r\n"
+    with Running(tmp_path / "log") as gateway:
+        crowd = [plug(gateway) for _ in range(150)]
+        try:
+            for connection in crowd:
+                connection.sendall(request * 300)
+            time.sleep(2)
+            answers = 0
+            for connection in crowd:
+                connection.setblocking(False)
+                with suppress(BlockingIOError):
+                    while data := connection.recv(1 << 16):
+                        answers += data.count(b"HTTP/1.1 200")
+        finally:
+            for connection in crowd:
+                connection.close()
+    assert 150 < answers < 20_000, "of 45,000 asked for"

@@ -28,7 +28,7 @@ _WRONG_TOKEN_PAUSE = 0.1
 _FIRST_READ, _NEXT_READ = 16 << 10, 64 << 10
 # requests of one connection that are worked on in a row, and those that may lie ahead of their
 # answers before the connection has to wait: nobody needs to send thousands without listening
-_AT_ONCE, _AHEAD, _AHEAD_PAUSE = 2, 32, 0.005
+_AT_ONCE, _AHEAD, _AHEAD_PAUSE, _AHEAD_FEW = 2, 32, 0.005, 8
 _DROPPED = 1 << 20
 _EMPTY_LINES = 2
 _BETWEEN = (Stage.SILENT, Stage.IDLE, Stage.HEAD)
@@ -198,7 +198,9 @@ class Connection(asyncio.BufferedProtocol):
             self._ahead = 0
         elif self._ahead > _AHEAD:
             self._resting = True
-            self._server.loop.call_later(_AHEAD_PAUSE, self._rested)
+            self._server.ahead += 1  # the more of them, the longer each waits
+            self._server.loop.call_later(_AHEAD_PAUSE * (1 + self._server.ahead / _AHEAD_FEW),
+                                         self._caught_up)
             self._pace()
             return
         self._working = True
@@ -268,6 +270,10 @@ class Connection(asyncio.BufferedProtocol):
         self._resting = True
         self._pace()
         self._server.loop.call_later(_WRONG_TOKEN_PAUSE, self._rested)
+
+    def _caught_up(self) -> None:
+        self._server.ahead -= 1
+        self._rested()
 
     def _rested(self) -> None:
         self._resting = False
