@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import random
+import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -204,9 +205,74 @@ async def wrong_tokens(target: Target) -> None:
     await at_once(30, lambda _: again(target, guess))
 
 
+async def new_connections(target: Target) -> None:
+    """A connection for every guess, as fast as they come."""
+    async def guess(plug: Plug) -> None:
+        await plug.send(target.head(token="wrong", path="/metrics", method="GET"))
+        assert await plug.answer() == 401
+
+    await at_once(20, lambda _: again(target, guess, 0.001))
+
+
+async def bodies_for_health(target: Target) -> None:
+    """Bodies where no token is asked for, and none is taken."""
+    begin = target.head(f"content-length: {8 * MEBI}", path="/health", method="GET", token="none")
+
+    async def send(plug: Plug) -> None:
+        await plug.send(begin)
+        for _ in range(50):
+            await plug.send(b" " * 100_000)
+            await asyncio.sleep(0.05)
+
+    await at_once(100, lambda _: again(target, send, 0.2))
+
+
+async def unread_answers(target: Target) -> None:
+    """Requests on many connections that never read what they asked for."""
+    asked = target.head(path="/health", method="GET") * 200
+
+    async def ask(plug: Plug) -> None:
+        plug.writer.transport.pause_reading()
+        await plug.send(asked)
+        await asyncio.sleep(20)
+
+    await at_once(400, lambda _: again(target, ask, 0.2))
+
+
+async def handshakes(target: Target) -> None:
+    """The first message of a TLS handshake, again and again, from an address of its own."""
+    secret, answer = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = ssl.create_default_context().wrap_bio(secret, answer, server_hostname="localhost")
+    with suppress(ssl.SSLWantReadError):
+        client.do_handshake()
+    hello = answer.read()
+
+    async def begin(_: int) -> None:
+        while True:
+            with suppress(OSError, asyncio.TimeoutError):
+                reader, writer = await asyncio.open_connection(
+                    "127.0.0.1", target.port, local_addr=("127.0.0.2", 0))
+                writer.write(hello)
+                await asyncio.wait_for(reader.read(100), 5)
+                writer.transport.abort()
+
+    await at_once(300, begin)
+
+
+async def no_tls(target: Target) -> None:
+    """What is no TLS at all."""
+    async def shout(plug: Plug) -> None:
+        await plug.send(random.randbytes(20_000))
+        await plug.reader.read()
+
+    await at_once(30, lambda _: again(target, shout))
+
+
+TLS_ATTACKS: dict[str, Attack] = {"TLS handshakes": handshakes, "no TLS": no_tls}
 ATTACKS: dict[str, Attack] = {
     "header flood": header_flood, "slow headers": slow_headers, "slow body": slow_body,
     "idle connections": idle, "[1,1,…]": ones, "deep nesting": nested, "huge numbers": numbers,
     "bad strings": strings, "chunked tricks": chunks, "pipelined tricks": pipelines,
-    "wrong tokens": wrong_tokens,
+    "wrong tokens": wrong_tokens, "new connections": new_connections,
+    "bodies for /health": bodies_for_health, "unread answers": unread_answers,
 }

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slackwater.core.errors import ConfigError
-from slackwater.gateway.admit import BadBody, Rules, admit, split_array
+from slackwater.gateway.admit import BadBody, Rules, admit, elements
 from slackwater.gateway.config import GatewayConfig, MqttConfig, host_and_port
 from slackwater.gateway.mqtt import _with_field
 from slackwater.gateway.sizes import bytes_of
@@ -27,7 +27,7 @@ def test_an_array_is_cut_where_json_would_cut_it(array, indent, ascii_only):
     texts = [json.dumps(v, ensure_ascii=ascii_only, indent=indent).encode("utf-8", "surrogatepass")
              for v in array]
     body = b"[ " + b" ,\n".join(texts) + b"]"
-    assert split_array(body) == texts
+    assert list(elements(body)) == texts
 
 
 BAD = [b'{"v":NaN}', b'{"v":-Infinity}', b'{"v":1e999}', b'{"s":"\xff\xfe"}', b'{"s":"\0"}',

@@ -13,3 +13,9 @@ def test_a_gateway_under_attack(tmp_path):
     results = run(tmp_path, seconds=0.8, connections=1500, compare=False)
     assert len(results) >= 11
     assert not [fault for seen in results for fault in seen.faults(rate=0.05)]
+
+
+def test_a_gateway_with_tls_under_attack(tmp_path):
+    results = run(tmp_path / "tls", seconds=1, mqtt=False, tls=True, compare=False)
+    assert len(results) == 2
+    assert not [fault for seen in results for fault in seen.faults(rate=0.05)]

@@ -19,9 +19,10 @@ from typer.testing import CliRunner
 from slackwater.core.errors import ConfigError
 from slackwater.gateway import Backlogged, Limits, Log, LogFailed, LogReader, Place
 from slackwater.gateway.clock import Clock
-from slackwater.gateway.leases import Leases, is_held
-from slackwater.gateway.places import Slot, commit, readers
+from slackwater.gateway.leases import Leases
+from slackwater.gateway.places import commit, readers
 from slackwater.gateway.segments import segments
+from slackwater.gateway.slots import Slot, is_held
 from slackwater.gateway.verify import Verifier
 from tests.gateway.running import Running
 
@@ -107,7 +108,7 @@ def test_a_restart_during_a_jump_is_no_way_around(tmp_path):
     clocks, note = Clocks(), tmp_path / "clock"
     clock = clocks.start(note)
     clock.now()
-    clock.keep()
+    clock.keep(clock.due_note())
     clocks.passes(60 * SECOND)
     clocks.wall += YEAR
     assert clocks.start(note).now() == NOW + 60 * SECOND
@@ -174,7 +175,7 @@ def test_a_lease_ends_and_one_that_was_replaced_ends_sooner(tmp_path):
     slot.start(Place(0, 0, 28))
     leases = Leases(tmp_path, 3600, kept=["kept"])
     now = time.monotonic()
-    for step in range(1, 8):
+    for step in range(1, 9):
         commit(tmp_path, "moving", Place(step, 0, 28))
         leases.look(readers(tmp_path), now=now + 110 * step)
     assert set(readers(tmp_path)) == {"gone", "kept", "name~2", "moving"}

@@ -12,8 +12,9 @@ import pytest
 
 from slackwater.gateway.http.answer import Refused
 from slackwater.gateway.http.body import Body
-from slackwater.gateway.http.crowd import Crowd, Room, Stage
+from slackwater.gateway.http.crowd import Crowd, Stage
 from slackwater.gateway.http.head import read_head
+from slackwater.gateway.http.room import Handshakes, Room
 from tests.gateway.running import Running
 
 HOST = b"host: gateway\r\ncontent-type: application/json\r\n"
@@ -213,6 +214,7 @@ class Someone:
     deadline: float = 0.0
     guest: bool = False
     gone: bool = False
+    shaken: bool = False
 
     def give_way(self, reason):
         self.gone = True
@@ -222,6 +224,10 @@ class Someone:
 
     def go_on_reading(self):
         pass
+
+    def shake_hands(self):
+        self.shaken = True
+        time.sleep(0.005)
 
 
 def test_where_all_are_busy_a_newcomer_is_a_guest():
@@ -261,6 +267,28 @@ def test_a_body_that_comes_slowly_gives_its_room_away():
     for member in (quick, small):
         room.free(member)
     assert room.used == 0
+
+
+def test_addresses_take_turns_to_begin_tls():
+    handshakes = Handshakes(lambda: True)
+    crowd = [Someone("many") for _ in range(50)]
+    one, left = Someone("one"), Someone("one")
+    for member in (*crowd, one, left):
+        handshakes.ask(member)
+    at_once = sum(member.shaken for member in crowd)
+    assert 1 <= at_once < 25, "strangers do not get all of the time"
+    handshakes.leave(left)
+    until = time.monotonic() + 20
+    while not one.shaken:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+        handshakes.refill()
+    assert sum(member.shaken for member in crowd) <= at_once + 4, "it does not wait for all of them"
+    while not all(member.shaken for member in crowd):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+        handshakes.refill()
+    assert not left.shaken
 
 
 def test_a_body_may_come_in_any_pieces():

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 from slackwater.core.errors import ConfigError, DataError
 from slackwater.gateway import Backlogged, Limits, Log, LogFailed, LogReader, Place
-from slackwater.gateway.places import Slot, commit, committed, readers
+from slackwater.gateway.places import commit, committed, readers
 from slackwater.gateway.segments import segments
+from slackwater.gateway.slots import Slot
 
 PLAIN = Limits(min_free=0, look_every=0.01)
 

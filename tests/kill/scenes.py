@@ -89,11 +89,12 @@ class Scene:
 
     name: str
     server: Server | ForwardingGateway
-    send: Callable[[list[bytes]], None]
+    send: Callable[[list[bytes]], int | None]  # how often it took, if that makes copies
     file: Path
     sinks: tuple[str, ...]
     copies: bool = False  # a sender that hears no answer sends again
     sent: list[int] = field(default_factory=list)
+    repeated: set[int] = field(default_factory=set)  # sent again, as no answer was heard
 
     def feeding(self, seed: int, pause: float = 0.1, each: int = 6) -> Feeder:
         """Events sent in the background until told to stop."""
@@ -114,7 +115,8 @@ class Feeder(threading.Thread):
         try:
             while not self._stop_asked.wait(self._pause):
                 ids = [next(numbers) for _ in range(self._each)]
-                self._scene.send([self._event(number) for number in ids])
+                if (self._scene.send([self._event(number) for number in ids]) or 1) > 1:
+                    self._scene.repeated.update(ids)
                 self._scene.sent.extend(ids)
         except BaseException as error:
             self.error = error

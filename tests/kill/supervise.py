@@ -164,6 +164,8 @@ def compare(scene: Scene, disturbed: Path, undisturbed: Path) -> dict[str, int]:
     ids = [dict(row)["id"] for row in rows(disturbed / "raw").elements()]
     expected = list(scene.sent)
     if scene.copies:
+        twice = {number for number, count in Counter(ids).items() if count > 1}
+        assert twice <= scene.repeated, f"sent once, kept twice: {sorted(twice - scene.repeated)}"
         ids = sorted(set(ids))
     assert sorted(ids) == expected, "what was acknowledged is not what the sink holds"
     return counts

@@ -94,6 +94,17 @@ def test_the_log_is_read_once_over_restarts_and_again_on_replay(spark, tmp_path)
         assert set(readers(folder)) == {"test", "other"}
 
 
+def test_a_text_with_nul_comes_through_as_it_was_sent(spark, tmp_path):
+    with Log(tmp_path / "log") as log:
+        log.append([rb'{"device":"a\u0000b"}', rb'{"device":"a\\u0000"}']).result(10)
+    (rows,) = run(read(spark, source(tmp_path / "log")), tmp_path / "checkpoint")
+    assert [row["device"] for row in rows] == ["a\0b", r"a\u0000"]
+    files = spark.createDataFrame([(row["device"],) for row in rows], "device string")
+    files.write.parquet(str(tmp_path / "out"))
+    assert {row.device for row in spark.read.parquet(str(tmp_path / "out")).collect()} == {
+        "a\0b", r"a\u0000"}
+
+
 def test_a_wrong_folder_is_told_before_anything_runs(spark, tmp_path):
     with pytest.raises(ConfigError, match="not the log of a gateway"):
         read(spark, source(tmp_path))

@@ -42,6 +42,8 @@ def command(
     log_format: Annotated[str, typer.Option(
         "--log-format", metavar="text|json", help="How messages are written to standard error."
     )] = "text",
+    otel: Annotated[bool, typer.Option(
+        "--otel", help="Send metrics by OpenTelemetry, to OTEL_EXPORTER_OTLP_ENDPOINT.")] = False,
     token_env: Annotated[list[str] | None, typer.Option(
         "--token-env", metavar="NAME", show_default=False, rich_help_panel=_SAFE,
         help="Environment variable that holds a bearer token; may be repeated.")] = None,
@@ -185,6 +187,7 @@ def command(
                     tuple(f for part in require or [] for f in part.split(",") if f), refuse_nul),
         max_body=bytes_of(max_body, name="max-body"), max_batch=max_batch,
         readers=tuple(reader or []), verify_all=not quick_start, trust_clock=trust_clock,
+        otel=otel,
         forward=forward, forward_settings=tuple(_setting(text) for text in forward_set or []),
         mqtt=None if mqtt is None else MqttConfig(
             mqtt, tuple(topic or []), client_id=client_id, topic_field=topic_field or None,
@@ -213,6 +216,7 @@ def _from_environment(name: str) -> str:
 def _setting(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not name or not equals:
+        # what was given may be a password: it is not repeated
         raise ConfigError("is not a setting", step="forward-set", expected="NAME=VALUE",
-                          got=repr(name))
+                          got="a text without =" if not equals else "no name")
     return name, _from_environment(value[1:]) if value.startswith("$") else value

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import orjson
 
-__all__ = ["LISTED", "Admitted", "BadBody", "Rules", "TooMany", "admit", "elements", "split_array"]
+__all__ = ["LISTED", "Admitted", "BadBody", "Rules", "TooMany", "admit", "elements"]
 
 LISTED = 100  # refused events that are described one by one; the others are counted
 _DEEPEST = 10_000  # JSON itself is read to a depth of 1024; this only ends the search
@@ -203,11 +203,6 @@ def _lines(body: bytes) -> Iterator[bytes]:
     # without blanks at the end every run of blanks has a line behind it: no match is tried twice
     for match in _LINE.finditer(body.rstrip(_SPACES)):
         yield match[1].rstrip(_SPACES)
-
-
-def split_array(body: bytes) -> list[bytes]:
-    """The elements of a JSON array as they were written, sound or not."""
-    return list(elements(body))
 
 
 def elements(body: bytes) -> Iterator[bytes]:

@@ -96,16 +96,22 @@ class Clock:
             return self._follow(wall, steady)
         return believed
 
-    def keep(self) -> None:
-        """Note the believed time for the next run, if some time has passed since the last note."""
+    def due_note(self) -> str | None:
+        """What `keep` is to write for the next run, if some time has passed since the last note."""
         steady = self._steady()
         if self._note is None or steady - self._noted < _NOTE_EVERY:
-            return
+            return None
         self._noted = steady
-        draft = self._note.with_name(f".{self._note.name}.{os.getpid()}")
         believed = self._at + steady - self._at_steady
+        return json.dumps({"boot": _boot(), "micros": believed, "steady": steady})
+
+    def keep(self, note: str | None) -> None:
+        """Write a note; takes as long as the disk does, and may run while others ask the time."""
+        if self._note is None or note is None:
+            return
+        draft = self._note.with_name(f".{self._note.name}.{os.getpid()}")
         with suppress(OSError):  # on a full disk the last note has to do
-            draft.write_text(json.dumps({"boot": _boot(), "micros": believed, "steady": steady}))
+            draft.write_text(note)
             draft.replace(self._note)
 
     def _follow(self, wall: int, steady: int) -> int:
@@ -117,7 +123,7 @@ class Clock:
             return None
         try:
             found = json.loads(self._note.read_text())
-            if found["boot"] != _boot() or int(found["steady"]) > self._at_steady:
+            if not _boot() or found["boot"] != _boot() or int(found["steady"]) > self._at_steady:
                 return None
             return int(found["micros"]), int(found["steady"])
         except (OSError, ValueError, KeyError, TypeError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from ipaddress import ip_address
 from pathlib import Path
@@ -166,6 +167,8 @@ class GatewayConfig:
         Check the whole log after opening, in the background; not only its last segment.
     trust_clock
         Believe the system's clock, even if it jumped since the last run.
+    otel
+        Send counts by OpenTelemetry, to where its environment variables say.
     """
 
     log: Path | None
@@ -188,6 +191,7 @@ class GatewayConfig:
     forward_settings: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     verify_all: bool = True
     trust_clock: bool = False
+    otel: bool = False
 
     def __post_init__(self) -> None:
         if self.log is None and (self.forward is None or self.mqtt is not None):
@@ -214,7 +218,6 @@ class GatewayConfig:
             if value < 1:
                 raise ConfigError("must be at least 1", step=name, got=value)
 
-
     @property
     def secured(self) -> bool:
         """Whether a request needs a token."""
@@ -231,13 +234,22 @@ class GatewayConfig:
         if mqtt is not None and mqtt.user is not None and not mqtt.tls \
                 and not is_loopback(mqtt.host):
             found.append(f"the login crosses the network in the clear to {mqtt.shown}: use mqtts://")
-        if self.forward is not None:
-            parts = urlsplit(self.forward)
-            if parts.username is not None and parts.scheme == "nats" \
-                    and not is_loopback(parts.hostname or ""):
-                found.append("the login crosses the network in the clear to "
-                             f"nats://{parts.hostname}: use tls://")
+        found.extend(self._forwarded_in_the_clear())
         return found
+
+    def _forwarded_in_the_clear(self) -> Iterator[str]:
+        parts, settings = urlsplit(self.forward or ""), dict(self.forward_settings)
+        host = parts.netloc.rpartition("@")[2].partition(",")[0].rpartition(":")[0].strip("[]") \
+            or parts.netloc
+        if is_loopback(host):
+            return
+        if parts.scheme == "nats" and (parts.username is not None or {"password", "token"}
+                                       & settings.keys()):
+            yield f"the login crosses the network in the clear to nats://{host}: use tls://"
+        if parts.scheme == "kafka" and "sasl.password" in settings \
+                and settings.get("security.protocol", "").upper() != "SASL_SSL":
+            yield (f"the login crosses the network in the clear to kafka://{host}: "
+                   "--forward-set security.protocol=SASL_SSL")
 
 
 def is_loopback(host: str) -> bool:

@@ -8,7 +8,6 @@ place: a pipeline that was restarted while its earlier run still hung goes on as
 
 from __future__ import annotations
 
-import fcntl
 import json
 import logging
 import os
@@ -17,28 +16,14 @@ from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
-from slackwater.gateway.places import Place, remove_reader
+from slackwater.gateway.places import Place
+from slackwater.gateway.slots import is_held, remove_reader
 
-__all__ = ["Leases", "is_held"]
+__all__ = ["Leases", "away"]
 
 _log = logging.getLogger("slackwater.gateway")
 _REPLACED = 600.0
-_LOOK_EVERY = 5.0
-
-
-def is_held(folder: Path, name: str) -> bool:
-    """Whether a process has the reader's lock now."""
-    try:
-        handle = os.open(folder / "readers" / f"{name}.lock", os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        return False
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(handle)
+_LOOK_EVERY, _MOST_AT_ONCE = 5.0, 300.0
 
 
 class Leases:
@@ -59,30 +44,47 @@ class Leases:
         self._looked = time.monotonic()
         self._places: dict[str, Place] = {}
         self.away: dict[str, float] = away(folder)
+        self._noted = {name: round(seconds) for name, seconds in self.away.items()}
 
     def look(self, found: dict[str, Place], *, now: float | None = None) -> None:
         """Count on, and forget readers whose lease has ended; removes them from `found`."""
         now = time.monotonic() if now is None else now
         passed = now - self._looked
-        if passed < _LOOK_EVERY or not found:
+        if passed < _LOOK_EVERY:
             return
         self._looked = now
+        # of a gateway that stood still nobody knows who read meanwhile
+        passed = min(passed, _MOST_AT_ONCE)
         alive = {name for name in found if is_held(self._folder, name)}
         self.away = {
-            name: 0.0 if name in alive or self._places.get(name, place) != place
-            else self.away.get(name, 0.0) + passed
+            name: self.away.get(name, 0.0) + passed
+            if name not in alive and self._stayed(name, place) else 0.0
             for name, place in found.items()}
         self._places = dict(found)
         for name in self._ended(alive):
+            if not remove_reader(self._folder, name, patience=0):
+                continue  # it has just come back
             _log.warning("%s: the reader %r has been away for %.0f s and is forgotten; what it has "
                          "not read is no longer kept for it", self._folder, name, self.away[name])
-            remove_reader(self._folder, name)
             del found[name], self.away[name]
+        self._keep({name: round(seconds) for name, seconds in self.away.items() if seconds})
+
+    def _keep(self, note: dict[str, int]) -> None:
+        """Note for the next run who has been away for how long."""
+        if note == self._noted:
+            return
         file = self._folder / "readers" / ".leases"
         draft = file.with_name(f".leases.{os.getpid()}")
         with suppress(OSError):  # a full disk must not keep retention from making room
-            draft.write_text(json.dumps({n: round(s) for n, s in self.away.items() if s}))
+            draft.write_text(json.dumps(note))
             draft.replace(file)
+            self._noted = note
+
+    def _stayed(self, name: str, place: Place) -> bool:
+        """Whether the reader was there before, at the same place."""
+        if name in self._places:
+            return self._places[name] == place
+        return name in self.away  # counted by the gateway's last run
 
     def _ended(self, alive: set[str]) -> list[str]:
         if self._lease is None:

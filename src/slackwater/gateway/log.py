@@ -33,6 +33,7 @@ __all__ = ["Appended", "Backlogged", "Limits", "Log", "LogFailed"]
 _log = logging.getLogger("slackwater.gateway")
 _GROUP = 32 << 20
 _REST = 1.0
+_DISK_PATIENCE = 10.0  # seconds of one write and its fsync, before nothing more is taken
 
 
 @dataclass
@@ -106,6 +107,7 @@ class Log:
         self._closing = False
         self._failed: str | None = None
         self._rest_until, self._rest_reason = 0.0, ""
+        self._write_begun: float | None = None
         self._keeper.look(self._segments)
         self._thread = threading.Thread(target=self._run, name="gateway-log", daemon=True)
         self._thread.start()
@@ -175,6 +177,9 @@ class Log:
             return self._failed
         if time.monotonic() < self._rest_until:
             return self._rest_reason
+        begun = self._write_begun
+        if begun is not None and time.monotonic() - begun > _DISK_PATIENCE:
+            return "the disk does not answer"
         return self._keeper.refusing
 
     @property
@@ -264,15 +269,17 @@ class Log:
             if self._failed is not None and time.monotonic() >= self._rest_until:
                 self._renew()
             if group:
+                self._write_begun = time.monotonic()
                 self._commit_or_refuse(group)
+                self._write_begun = None
                 with self._wake:
                     self._pending_bytes -= size
             try:
                 if time.monotonic() - looked >= self.limits.look_every:
                     looked = time.monotonic()
                     with self._wake:
-                        self._clock.keep()
-                        now = self._clock.now()
+                        now, note = self._clock.now(), self._clock.due_note()
+                    self._clock.keep(note)  # without the lock: callers do not wait for the disk
                     self._keeper.look(self._segments)
                     if self._failed is None:
                         self._let_go(now)
@@ -280,6 +287,8 @@ class Log:
                     self._keeper.judge(self._segments)
             except OSError as error:  # a folder that cannot be listed now may be listed later
                 _log.error("%s: retention: %s", self.folder, error)
+            except Exception:  # without this thread nobody would ever be answered
+                _log.exception("%s: retention failed", self.folder)
 
     def _take(self) -> tuple[list[_Entry], int]:
         size = number = 0

@@ -8,9 +8,9 @@ A message that can never be an event is put aside as a dead letter and acknowled
 it would be no better.
 
 A message that was made durable, but whose acknowledgement got lost, comes a second time, marked as
-such.  Its number at the broker is kept with the record as a tag, and the log's tail is remembered:
-a repeated message with the number and bytes of a recent record is acknowledged and not written
-again.  Brokers give numbers in turn, so within so few messages none comes back for another one.
+such.  Its number at the broker is kept with its records as a tag, and the log's tail is remembered:
+a repeated message with the number and bytes of a recent one is acknowledged and not written again.
+Brokers give numbers in turn, so within so few messages none comes back for another one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import logging
 import threading
 from collections import deque
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import paho.mqtt.client as paho
@@ -29,12 +29,12 @@ from slackwater.core.errors import ConfigError
 from slackwater.gateway.admit import BadBody, TooMany
 from slackwater.gateway.check import Checker
 from slackwater.gateway.config import MqttConfig
-from slackwater.gateway.letters import dead_letter, digest, recent
+from slackwater.gateway.letters import dead_letter, digest, recent, tags_of
 from slackwater.gateway.letters import with_field as _with_field
 from slackwater.gateway.log import Log
 from slackwater.gateway.metrics import Tally
 from slackwater.gateway.mqtt_client import BoundedClient
-from slackwater.gateway.store import Appended, Backlogged, LogFailed, Store
+from slackwater.gateway.store import Appended, Backlogged, LogFailed, Store, Unkeepable
 
 __all__ = ["Bridge"]
 
@@ -53,7 +53,9 @@ class _Message:
     session: int
     events: list[bytes]
     dead: list[bytes]
-    keys: list[tuple[int, bytes]] = field(default_factory=list)  # known by, delivered again
+    topic: str = ""
+    key: tuple[int, bytes] | None = None  # what it is known by when it is delivered again
+    again: bool = False  # it may have been kept before
 
     @property
     def size(self) -> int:
@@ -84,10 +86,10 @@ class Bridge:
         self._checker, self._largest, self._tally = checker, largest, tally
         tally.mqtt_connected = False
         self._seen: deque[tuple[int, bytes]] = deque(maxlen=REMEMBERED)
-        self._seen_set: set[tuple[int, bytes]] = set()
+        self._seen_set: set[tuple[int, bytes] | None] = set()
         self._waiting: deque[_Message] = deque()
         self._waiting_bytes = 0
-        self._held: set[tuple[int, bytes]] = set()  # taken, not yet acknowledged
+        self._held: set[tuple[int, bytes] | None] = set()  # taken, not yet acknowledged
         self._writing = 0
         self._session = 0
         self._wake = threading.Condition()
@@ -168,15 +170,14 @@ class Bridge:
             # reading on would fill the memory; the broker waits when it cannot send
             self._wake.wait_for(lambda: self._waiting_bytes < _WAITING_BYTES or self._stopped
                                 or not message.qos)
-            if message.dup and taken.events:
-                if self._held.issuperset(taken.keys):
-                    return  # it is here, and will be acknowledged when it is durable
-                if self._seen_set.issuperset(taken.keys):
-                    self._tally.redelivered += 1
-                    client.ack(message.mid, message.qos)
-                    return
-            if message.qos:
-                self._held.update(taken.keys)
+            if message.dup and taken.key in self._held:
+                return  # it is here, and will be acknowledged when it is durable
+            if message.dup and taken.key in self._seen_set:
+                self._tally.redelivered += 1
+                client.ack(message.mid, message.qos)
+                return
+            if taken.key is not None:
+                self._held.add(taken.key)
             if self._waiting:
                 self._wait(taken)  # behind those that came before it
                 return
@@ -187,9 +188,9 @@ class Bridge:
     def _sort(self, message: paho.MQTTMessage) -> _Message:
         """Cut a message into events and dead letters; never raises, whatever it holds."""
         payload = bytes(message.payload)
-        taken = _Message(message.mid, message.qos, self._session, [], [])
+        taken = _Message(message.mid, message.qos, self._session, [], [], again=message.dup)
         try:
-            topic = message.topic
+            topic = taken.topic = message.topic
         except UnicodeDecodeError:
             return self._put_aside(taken, "", payload, "its topic is not UTF-8")
         size = self._client.cut or len(payload)
@@ -212,7 +213,8 @@ class Bridge:
             reasons = "; ".join(f"event {n}: {why}" for n, why in found.refused[:10])
             self._put_aside(taken, topic, payload, reasons, found.refused_count)
         taken.events = events
-        taken.keys = [(taken.number, digest(event)) for event in events] if taken.qos else []
+        if taken.qos and events:
+            taken.key = taken.number, digest(events)
         return taken
 
     def _put_aside(self, taken: _Message, topic: str, payload: bytes, reason: str, count: int = 1
@@ -230,9 +232,13 @@ class Bridge:
                 self._tally.dead_letters += 1
                 message.dead = []
             if not message.events:
+                with self._wake:
+                    self._held.discard(message.key)
                 self._acknowledge(message)
                 return True
-            future = self._store.append(message.events, [message.number] * len(message.events))
+            future = self._store.append(message.events, tags_of(
+                message.number, len(message.events), again=message.again))
+            message.again = True
         except (Backlogged, LogFailed):
             with self._wake:
                 self._wait(message, first=True)
@@ -244,11 +250,16 @@ class Bridge:
         return True
 
     def _written(self, message: _Message, future: Future[Appended]) -> None:
-        durable = future.exception() is None
+        problem = future.exception()
+        durable = problem is None
         with self._wake:
             if durable:
                 self._remember(message)
             else:
+                if isinstance(problem, Unkeepable):  # what comes again is no better
+                    self._put_aside(message, message.topic, b"\n".join(message.events),
+                                    problem.problem)
+                    message.events = []
                 self._wait(message)
         if durable:
             self._tally.accepted["mqtt"] += len(message.events)
@@ -262,14 +273,13 @@ class Bridge:
             self._client.ack(message.number, message.qos)
 
     def _remember(self, message: _Message) -> None:
-        if not message.qos:
+        if message.key is None:
             return
-        for key in message.keys:
-            if len(self._seen) == REMEMBERED:
-                self._seen_set.discard(self._seen[0])
-            self._seen.append(key)
-            self._seen_set.add(key)
-            self._held.discard(key)
+        if len(self._seen) == REMEMBERED:
+            self._seen_set.discard(self._seen[0])
+        self._seen.append(message.key)
+        self._seen_set.add(message.key)
+        self._held.discard(message.key)
 
     def _wait(self, message: _Message, *, first: bool = False) -> None:
         if message.qos == 0 and (len(self._waiting) >= _WAITING_UNASKED

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
@@ -15,8 +14,8 @@ from typing import Any
 
 from slackwater.core.errors import ConfigError, DataError
 
-__all__ = ["End", "Place", "Slot", "commit", "committed", "folder_made", "folder_synced",
-           "read_end", "reader_name", "readers", "remove_reader"]
+__all__ = ["End", "Place", "commit", "committed", "folder_made", "folder_synced",
+           "read_end", "reader_name", "readers"]
 
 _END = struct.Struct("<8sqqqI")
 _MAGIC = b"SWEND\x00\x00\x01"
@@ -131,7 +130,7 @@ def committed(folder: Path, name: str) -> Place | None:
         return Place.from_json(json.loads(file.read_text()))
     except FileNotFoundError:
         return None
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise DataError("a reader's position cannot be read", step="gateway", got=str(file),
                         expected='{"record": …, "segment": …, "byte": …}',
                         hint="remove the file if that reader is gone for good") from error
@@ -141,7 +140,7 @@ def readers(folder: Path) -> dict[str, Place]:
     """Every registered reader with its position; one that cannot be read holds everything."""
     found: dict[str, Place] = {}
     for file in sorted((folder / "readers").glob("*.json")):
-        if not file.name.startswith("."):
+        if _NAME.fullmatch(file.stem):  # else it is no reader's: somebody's own file, a draft
             try:
                 place = committed(folder, file.stem)
             except DataError:
@@ -149,63 +148,3 @@ def readers(folder: Path) -> dict[str, Place]:
             if place is not None:
                 found[file.stem] = place
     return found
-
-
-def remove_reader(folder: Path, name: str) -> None:
-    """Forget a reader: retention does not wait for it any more."""
-    home = folder / "readers"
-    (home / f"{reader_name(name)}.json").unlink(missing_ok=True)
-    (home / f"{name}.lock").unlink(missing_ok=True)
-    folder_synced(home)
-
-
-class Slot:
-    """A reader's name, held by one process at a time.
-
-    Two scans of one log in one Spark query have the same name and different positions.  The second
-    gets the name with `~2`, so that retention waits for both.  Before it does, it waits a while:
-    the holder may be the run before this one, about to end.
-
-    Parameters
-    ----------
-    folder
-        The log.
-    name
-        The reader.
-    patience
-        Seconds to wait for the name itself.
-    """
-
-    def __init__(self, folder: Path, name: str, *, patience: float = 3.0) -> None:
-        until = time.monotonic() + patience
-        home = folder / "readers"
-        folder_made(home)
-        self._folder = folder
-        for number in range(1, 1000):
-            self.name = reader_name(name if number == 1 else f"{name}~{number}")
-            self._lock = os.open(home / f"{self.name}.lock",
-                                 os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
-            while True:
-                try:
-                    fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    return
-                except BlockingIOError:
-                    if time.monotonic() >= until:
-                        break
-                    time.sleep(0.05)
-            os.close(self._lock)
-        raise ConfigError("has too many readers of the same name", step="gateway", got=name)
-
-    def start(self, place: Place) -> None:
-        """Hold what is at or after `place`; never lets go of more than was let go before."""
-        known = committed(self._folder, self.name)
-        if known is None or place < known:
-            commit(self._folder, self.name, place)
-
-    def commit(self, place: Place) -> None:
-        """Let go of what is before `place`."""
-        commit(self._folder, self.name, place)
-
-    def close(self) -> None:
-        """Let another process have the name."""
-        os.close(self._lock)

@@ -8,10 +8,11 @@ from typing import Any
 
 from slackwater.core.errors import ConfigError, did_you_mean
 from slackwater.gateway.keep import bytes_after
-from slackwater.gateway.leases import away, is_held
-from slackwater.gateway.places import readers, remove_reader
+from slackwater.gateway.leases import away
+from slackwater.gateway.places import readers
 from slackwater.gateway.read import LogReader
 from slackwater.gateway.segments import Segment, segments
+from slackwater.gateway.slots import is_held, remove_reader
 
 __all__ = ["Reader", "forget", "list_readers"]
 
@@ -63,12 +64,11 @@ def forget(folder: Path, name: str) -> None:
     ConfigError
         If there is none of that name, or a process reads under it now.
     """
-    known = {reader.name: reader for reader in list_readers(folder)}
+    known = [reader.name for reader in list_readers(folder)]
     if name not in known:
         raise ConfigError(f"there is no reader {name!r}", step="readers", got=str(folder),
                           expected=", ".join(known) or "none at all",
                           hint=did_you_mean(name, known))
-    if known[name].held:
+    if not remove_reader(folder, name):
         raise ConfigError(f"the reader {name!r} is at work", step="readers", got=str(folder),
                           hint="stop the pipeline that reads under this name first")
-    remove_reader(folder, name)

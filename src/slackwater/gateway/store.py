@@ -9,7 +9,7 @@ from typing import Protocol
 
 from slackwater.core.errors import SlackwaterError
 
-__all__ = ["Appended", "Backlogged", "LogFailed", "Packed", "Store"]
+__all__ = ["Appended", "Backlogged", "LogFailed", "Packed", "Store", "Unkeepable"]
 
 
 class Backlogged(SlackwaterError):  # noqa: N818  (a state of the log, not a mistake)
@@ -18,6 +18,10 @@ class Backlogged(SlackwaterError):  # noqa: N818  (a state of the log, not a mis
 
 class LogFailed(SlackwaterError):  # noqa: N818
     """The disk failed to keep what was written; nothing is taken until it is sound again."""
+
+
+class Unkeepable(SlackwaterError):  # noqa: N818
+    """One of the events will never be taken, however often it is sent: a broker allows no more."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 Enters: admitted events.  Leaves: records at Kafka or NATS JetStream, and an answer once the broker
 has acknowledged every one of them.  Kafka's client is confluent-kafka (``slackwater[kafka]``), that
-of NATS is nats-py (``slackwater[nats]``).
+of NATS is nats-py (``slackwater[jetstream]``).
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from slackwater.gateway.forward.base import Forward
 __all__ = ["open_forward"]
 
 
-def open_forward(url: str, settings: dict[str, str] | None = None) -> Forward:
+def open_forward(url: str, settings: dict[str, str] | None = None, source: str = "") -> Forward:
     """Connect to a broker.
 
     Parameters
@@ -20,6 +20,8 @@ def open_forward(url: str, settings: dict[str, str] | None = None) -> Forward:
         field to the same partition; ``nats://[user:password@]host:4222/subject`` or ``tls://…``.
     settings
         Further settings of the broker's client.
+    source
+        The name under which events come from MQTT, where they do.
 
     Raises
     ------
@@ -39,9 +41,9 @@ def open_forward(url: str, settings: dict[str, str] | None = None) -> Forward:
             return KafkaForward(parts, target, settings or {}, _shown(parts))
         from slackwater.gateway.forward.jetstream import JetStreamForward
 
-        return JetStreamForward(parts, target, settings or {}, _shown(parts))
+        return JetStreamForward(parts, target, settings or {}, _shown(parts), source)
     except ImportError as missing:
-        extra = "kafka" if parts.scheme == "kafka" else "nats"
+        extra = "kafka" if parts.scheme == "kafka" else "jetstream"
         raise ConfigError(f"forwarding there needs {missing.name}, which is not installed",
                           step="forward", hint=f'pip install "slackwater[{extra}]"') from missing
 

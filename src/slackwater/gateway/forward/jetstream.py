@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 import threading
 import time
@@ -15,14 +14,21 @@ from urllib.parse import SplitResult, unquote
 
 import nats.errors
 from nats.aio.client import Client
+from nats.js.errors import APIError
 
 from slackwater.core.errors import ConfigError
-from slackwater.gateway.forward.base import Done, Forward
+from slackwater.gateway.forward.base import Done, Forward, largest_event
+from slackwater.gateway.letters import digest, number_of
 
 __all__ = ["JetStreamForward"]
 
 _log = logging.getLogger("slackwater.gateway")
 _PATIENCE, _ATTEMPT = 30.0, 3.0
+_TOO_LARGE = 10054  # the server's number for a message larger than its stream takes
+
+
+class _Never(Exception):  # noqa: N818
+    """The server will not take it, however often it is sent."""
 
 
 class JetStreamForward(Forward):
@@ -40,12 +46,15 @@ class JetStreamForward(Forward):
         ``user_credentials``.
     shown
         The address without secrets.
+    source
+        Whose messages of MQTT these are: two gateways may get the same numbers.
     """
 
-    def __init__(self, parts: SplitResult, subject: str, settings: dict[str, str], shown: str
-                 ) -> None:
-        super().__init__(shown)
-        self._subject, self._run = subject, uuid.uuid4().hex
+    def __init__(self, parts: SplitResult, subject: str, settings: dict[str, str], shown: str,
+                 source: str = "") -> None:
+        super().__init__(shown, 0)
+        self._subject, self._run, self._source = subject, uuid.uuid4().hex, source
+        self._last: dict[int, tuple[bytes, int]] = {}  # of each number of MQTT
         self._client = Client()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="gateway-nats",
@@ -64,6 +73,7 @@ class JetStreamForward(Forward):
             self._end()
             raise ConfigError("the NATS server cannot be reached", step="forward", got=f"{shown}: "
                               f"{type(error).__name__}") from None
+        self.largest = largest_event(self._client.max_payload)
 
     async def _connect(self, url: str, options: dict[str, Any]) -> None:
         async def lost() -> None:
@@ -85,29 +95,45 @@ class JetStreamForward(Forward):
               done: Done) -> None:
         if tags is None:
             ids = [f"{self._run}-{number}" for number in range(first, first + len(events))]
-        else:  # of MQTT, which may deliver again after a restart of this process
-            ids = [f"{tag}-{hashlib.blake2b(event, digest_size=12).hexdigest()}"
-                   for tag, event in zip(tags, events, strict=True)]
+        else:
+            name = self._message_id(tags[0], events)
+            ids = [f"{name}-{n}" for n in range(len(events))]
 
         async def publish() -> None:
             try:
                 problem = await self._publish(list(zip(ids, events, strict=True)))
+            except _Never as error:
+                done(f"NATS: {error}", for_good=True)
             except Exception as error:  # whatever it was, nobody must wait for ever
-                problem = f"NATS: {error!r}"
-            done(problem)
+                done(f"NATS: {error!r}")
+            else:
+                done(problem)
 
         asyncio.run_coroutine_threadsafe(publish(), self._loop)
+
+    def _message_id(self, tag: int, events: list[bytes]) -> str:
+        """The id of a message of MQTT: the same when it is delivered again, also after a restart.
+
+        A broker uses its numbers again, and a device may send the same bytes again: a message that
+        is not marked as a repetition is another one.
+        """
+        (number, again), known = number_of(tag), digest(events)
+        last, copy = self._last.get(number, (b"", 0))
+        copy = 0 if last != known else copy if again else copy + 1
+        self._last[number] = known, copy
+        return f"{self._source}-{number}-{known.hex()}-{copy}"
 
     async def _publish(self, messages: list[tuple[str, bytes]]) -> str | None:
         """Publish until all are acknowledged; what is missing after a while is the problem."""
         until, said = time.monotonic() + _PATIENCE, "NATS: no answer"
         while messages and time.monotonic() < until:
             attempts = []
-            for one in messages:
+            for name, event in messages:
                 try:
                     attempts.append(await self._stream.publish_async(
-                        self._subject, one[1], headers={"Nats-Msg-Id": one[0]},
-                        wait_stall=_ATTEMPT))
+                        self._subject, event, headers={"Nats-Msg-Id": name}, wait_stall=_ATTEMPT))
+                except nats.errors.MaxPayloadError:
+                    raise _Never(f"an event of {len(event)} bytes is too large") from None
                 except (nats.errors.Error, OSError) as error:
                     said = f"NATS: {error!r}"
                     break
@@ -117,16 +143,28 @@ class JetStreamForward(Forward):
             for one, attempt in zip(messages, attempts, strict=False):
                 if not attempt.done() or attempt.exception() is not None:
                     left.append(one)
-                    if attempt.done():
-                        said = f"NATS: {attempt.exception()!r}"
                     attempt.cancel()
             messages = left
+            if messages and attempts:
+                said = await self._ask(*messages[0]) or said
             if messages:
                 await asyncio.sleep(0.2)
         return said if messages else None
 
-    def close(self) -> None:
-        """Wait for what is under way, and let go."""
+    async def _ask(self, name: str, event: bytes) -> str | None:
+        """Publish one and wait: the client tells only so why the server does not take it."""
+        try:
+            await self._stream.publish(self._subject, event, timeout=_ATTEMPT,
+                                       headers={"Nats-Msg-Id": name})
+        except APIError as error:
+            if error.err_code == _TOO_LARGE:
+                raise _Never(f"an event of {len(event)} bytes is too large") from None
+            return f"NATS: {error.description or error!r}"
+        except (nats.errors.Error, OSError) as error:
+            return f"NATS: {error!r}"
+        return None
+
+    def _close(self) -> None:
         with suppress(Exception):  # a server that is away has nothing under way
             self._await(self._client.drain(), 10)
         self._end()

@@ -12,11 +12,13 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 
 from slackwater.core.errors import ConfigError
 from slackwater.gateway.clock import Clock
-from slackwater.gateway.forward.base import Done, Forward
+from slackwater.gateway.forward.base import Done, Forward, largest_event
 
 __all__ = ["KafkaForward"]
 
 _CLOSE_SECONDS = 30
+_LARGEST = 1_000_000  # of a message, unless its client is told otherwise
+_FOR_GOOD = (KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.INVALID_RECORD)
 
 
 class KafkaForward(Forward):
@@ -34,12 +36,20 @@ class KafkaForward(Forward):
 
     def __init__(self, parts: SplitResult, topic: str, settings: dict[str, str], shown: str
                  ) -> None:
-        super().__init__(shown)
+        if parts.username is not None:
+            raise ConfigError("a login of Kafka does not stand in the address", step="forward",
+                              got=shown, hint="--forward-set sasl.username=NAME --forward-set "
+                                              "'sasl.password=$VARIABLE'")
+        try:
+            largest = int(settings.get("message.max.bytes", _LARGEST))
+        except ValueError:
+            largest = _LARGEST  # its client says what is wrong with it
+        super().__init__(shown, largest_event(largest))
         self._topic, self._clock = topic, Clock()
         self._key = parse_qs(parts.query).get("key", [None])[0]
         try:
             self._producer = Producer({
-                "bootstrap.servers": parts.netloc.rpartition("@")[2],
+                "bootstrap.servers": parts.netloc,
                 # in order and once each, whatever the connection does while this process lives
                 "enable.idempotence": True, "acks": "all", "linger.ms": 5,
                 "message.timeout.ms": 30_000, "queue.buffering.max.kbytes": 65_536,
@@ -52,22 +62,31 @@ class KafkaForward(Forward):
         self._thread = threading.Thread(target=self._poll, name="gateway-kafka", daemon=True)
         self._thread.start()
 
+    @property
+    def warning(self) -> str | None:
+        """That the broker cannot be reached, or the clock jumped; or None."""
+        return self._away or self._clock.problem
+
     def _send(self, events: list[bytes], first: int, tags: Sequence[int] | None,
               done: Done) -> None:
-        left, problem = len(events), None
+        left = len(events)
+        problem: KafkaError | None = None
         lock = threading.Lock()
 
         def delivered(error: KafkaError | None, _: Any) -> None:
             nonlocal left, problem
             with lock:
                 left -= 1
-                problem = problem or (None if error is None else f"Kafka: {error.str()}")
+                problem = problem or error
                 over = left == 0
-            if over:
-                done(problem)
+            if not over:
+                return
+            if problem is None:
+                done(None)
+            else:
+                done(f"Kafka: {problem.str()}", for_good=problem.code() in _FOR_GOOD)
 
-        with self._lock:
-            stamp = self._clock.now() // 1000
+        stamp = self._clock.now() // 1000
         for event in events:
             while True:
                 try:
@@ -94,8 +113,7 @@ class KafkaForward(Forward):
         while not self._stop.is_set():
             self._producer.poll(0.1)
 
-    def close(self) -> None:
-        """Wait for what is under way, and let go."""
+    def _close(self) -> None:
         self._producer.flush(_CLOSE_SECONDS)
         self._stop.set()
         self._thread.join()

@@ -3,6 +3,6 @@
 Enters: connections.  Leaves: events in the store, and answers that mean that they are kept there.
 
 ``head`` reads a request's head, ``body`` its body, ``connection`` the bytes of one connection,
-``crowd`` knows all connections and how much memory their bodies hold, ``tls`` encrypts, and
+``crowd`` knows all connections, ``room`` shares out memory and time, ``tls`` encrypts, and
 ``routes`` says what is done about a request.
 """

@@ -15,6 +15,7 @@ from slackwater.gateway.http.answer import CONTINUE, Answer, Refused, error
 from slackwater.gateway.http.body import Body
 from slackwater.gateway.http.crowd import Stage
 from slackwater.gateway.http.head import Head, read_head
+from slackwater.gateway.http.routes import EVENTS
 from slackwater.gateway.http.tls import Tls, TlsFailed
 
 if TYPE_CHECKING:
@@ -27,8 +28,9 @@ _WRONG_TOKEN_PAUSE = 0.1
 _FIRST_READ, _NEXT_READ = 16 << 10, 64 << 10
 # requests of one connection that are worked on in a row, and those that may lie ahead of their
 # answers before the connection has to wait: nobody needs to send thousands without listening
-_AT_ONCE, _AHEAD, _AHEAD_PAUSE = 2, 32, 0.005
+_AT_ONCE, _AHEAD, _AHEAD_PAUSE, _AHEAD_FEW = 2, 32, 0.005, 8
 _DROPPED = 1 << 20
+_EMPTY_LINES = 2
 _BETWEEN = (Stage.SILENT, Stage.IDLE, Stage.HEAD)
 
 
@@ -56,7 +58,7 @@ class Connection(asyncio.BufferedProtocol):
         self._verdict: Answer | None = None  # what a body that is only dropped will get
         self.guest = False
         self._ahead = 0
-        self._resting = self._held = False
+        self._resting = self._held = self._in_turn = False
         self._known = False  # has shown a token, where one is needed
         self._spoken = self._full = self._working = self._paused = self._ended = False
         self._lingered = 0
@@ -90,7 +92,12 @@ class Connection(asyncio.BufferedProtocol):
         if self._tls is None:
             self._tls = Tls(self._server.certificates.context, self._transport.write)
         self._tls.feed(data)
-        self._decrypt()
+        if self._tls.shaken:
+            self._decrypt()
+        else:
+            self._in_turn = True
+            self._pace()
+            self._server.handshakes.ask(self)
 
     def eof_received(self) -> bool:
         """The other side sends no more; an answer that is under way still reaches it."""
@@ -136,6 +143,18 @@ class Connection(asyncio.BufferedProtocol):
         else:
             self._close(hard=True)
 
+    def shake_hands(self) -> None:
+        """It is its turn to go on with its TLS handshake."""
+        self._in_turn = False
+        self._decrypt()
+        self._pace()
+
+    def go_on_reading(self) -> None:
+        """There is time for a large body again."""
+        if self._stage is Stage.BODY:
+            self._held = False
+            self._pace()
+
     # -- requests --------------------------------------------------------------------------------
 
     def _decrypt(self) -> None:
@@ -179,7 +198,9 @@ class Connection(asyncio.BufferedProtocol):
             self._ahead = 0
         elif self._ahead > _AHEAD:
             self._resting = True
-            self._server.loop.call_later(_AHEAD_PAUSE, self._rested)
+            self._server.ahead += 1  # the more of them, the longer each waits
+            self._server.loop.call_later(_AHEAD_PAUSE * (1 + self._server.ahead / _AHEAD_FEW),
+                                         self._caught_up)
             self._pace()
             return
         self._working = True
@@ -196,8 +217,9 @@ class Connection(asyncio.BufferedProtocol):
         self._pace()
 
     def _take_head(self) -> bool:
-        while self._bytes.startswith(b"\r\n"):  # some senders end a body with an empty line
-            del self._bytes[:2]
+        for _ in range(_EMPTY_LINES):  # some senders end a body with one
+            if self._bytes.startswith(b"\r\n"):
+                del self._bytes[:2]
         end = self._bytes.find(b"\r\n\r\n", 0, self._limits.max_header + 4)
         if end < 0:
             if len(self._bytes) > self._limits.max_header:
@@ -238,8 +260,9 @@ class Connection(asyncio.BufferedProtocol):
         return True
 
     def _can_drop(self, head: Head, refusal: Answer) -> bool:
-        """Whether to read a refused body, so that the connection can go on."""
+        """Whether to read a refused body, so that the connection can go on; never a stranger's."""
         return (head.has_body and not head.waits and refusal.status != 401
+                and head.path == EVENTS
                 and head.length is not None and head.length <= min(_DROPPED, self._server.max_body))
 
     def _rest(self) -> None:
@@ -248,17 +271,15 @@ class Connection(asyncio.BufferedProtocol):
         self._pace()
         self._server.loop.call_later(_WRONG_TOKEN_PAUSE, self._rested)
 
+    def _caught_up(self) -> None:
+        self._server.ahead -= 1
+        self._rested()
+
     def _rested(self) -> None:
         self._resting = False
         self._ahead = max(self._ahead - _AT_ONCE, 0)
         if self._transport is not None and self._stage in _BETWEEN:
             self._go_on()
-
-    def go_on_reading(self) -> None:
-        """There is time for a large body again."""
-        if self._stage is Stage.BODY:
-            self._held = False
-            self._pace()
 
     def _take_body(self, data: bytes) -> None:
         body, head = self._body, self._head
@@ -320,7 +341,9 @@ class Connection(asyncio.BufferedProtocol):
         transport = self._transport
         if transport is None:
             return
-        if self._tls is None and transport.can_write_eof():
+        if self._tls is not None:
+            self._tls.close()
+        if transport.can_write_eof():
             transport.write_eof()
         self._pace()
 
@@ -342,7 +365,7 @@ class Connection(asyncio.BufferedProtocol):
         """Read only while there is a use for what comes."""
         if self._transport is None:
             return
-        pause = self._held or (self._stage is not Stage.LEAVING and (
+        pause = self._held or self._in_turn or (self._stage is not Stage.LEAVING and (
             self._stage is Stage.BUSY or self._full or self._resting))
         if pause is not self._paused:
             self._paused = pause
@@ -358,6 +381,8 @@ class Connection(asyncio.BufferedProtocol):
                 transport.abort()  # what the other side does not read would be kept for ever
             else:
                 transport.close()
+                # closing waits until what was written has left, however long nobody reads it
+                self._server.loop.call_later(_LINGER_SECONDS, transport.abort)
         self._forget()
 
     def _forget(self) -> None:
@@ -366,6 +391,7 @@ class Connection(asyncio.BufferedProtocol):
         self._bytes.clear()
         self._body = None
         self._server.room.free(self)
+        self._server.handshakes.leave(self)
         self._server.crowd.leave(self)
 
 

@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Protocol
 
-__all__ = ["Crowd", "Intake", "Member", "Room", "Stage"]
-
+__all__ = ["Crowd", "Member", "Stage"]
 
 _MOST_GUESTS = 64
 
@@ -24,11 +23,11 @@ class Stage(IntEnum):
     """What a connection is about; the lower ones give way first."""
 
     SILENT = 0  # has never sent a whole request
-    IDLE = 1  # has, and sends nothing now
-    HEAD = 2  # has, and sends the next one
-    BODY = 3
-    BUSY = 4  # its request is being worked on
-    LEAVING = 5  # has had its last answer
+    LEAVING = 1  # has had its last answer
+    IDLE = 2  # has sent a request, and sends nothing now
+    HEAD = 3  # has, and sends the next one
+    BODY = 4
+    BUSY = 5  # its request is being worked on
 
 
 class Member(Protocol):
@@ -51,6 +50,9 @@ class Member(Protocol):
 
     def go_on_reading(self) -> None:
         """It was asked to wait, and need not any more."""
+
+    def shake_hands(self) -> None:
+        """It is its turn to go on with its TLS handshake."""
 
 
 @dataclass
@@ -126,7 +128,7 @@ class Crowd:
         first = next(iter(silent), None)
         if first is None:
             first = min(among, key=lambda member: (member.stage, member.since))
-            if first.stage >= Stage.BUSY:
+            if first.stage is Stage.BUSY:
                 return False
         self.counts.gave_way += 1
         self.leave(first)
@@ -140,89 +142,3 @@ class Crowd:
         for member in late:
             self.counts.overdue += 1
             member.overdue()
-
-
-class Room:
-    """Memory for bodies that are not kept yet.
-
-    Parameters
-    ----------
-    size
-        Bytes in all; small bodies may use a quarter more, so that large ones cannot crowd them out.
-    """
-
-    _SMALL = 1 << 20
-    _PATIENCE, _SLOW = 1.0, 32 << 10  # seconds, bytes per second
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._held: dict[Member, int] = {}
-        self.used = 0
-
-    def grow(self, member: Member, size: int) -> bool:
-        """Let a body grow to `size` bytes, if need be at the cost of one that comes too slowly."""
-        held = self._held.get(member, 0)
-        most = self._size + (self._size // 4 if size <= self._SMALL else 0)
-        while self.used + size - held > most:
-            slowest = self._slowest(member)
-            if slowest is None:
-                return False
-            self.free(slowest)
-            slowest.give_way("its body came too slowly while others were waiting")
-        self._held[member] = size
-        self.used += size - held
-        return True
-
-    def free(self, member: Member) -> None:
-        """A body is no longer held."""
-        self.used -= self._held.pop(member, 0)
-
-    def _slowest(self, but: Member) -> Member | None:
-        now = time.monotonic()
-        slow = {member: size / (now - member.since) for member, size in self._held.items()
-                if member.stage is Stage.BODY and member is not but
-                and now - member.since > self._PATIENCE}
-        slowest = min(slow, key=lambda member: slow[member], default=None)
-        return slowest if slowest is not None and slow[slowest] < self._SLOW else None
-
-
-class Intake:
-    """How fast large bodies are read: slower while others send small ones.
-
-    Without it a few senders of large bodies would keep the event loop busy with reading alone.
-    """
-
-    _FREE = 256 << 10  # of each body
-    _ALONE, _BESIDE, _BURST = 256 << 20, 32 << 20, 16 << 20  # bytes per second, and at once
-    _BESIDE_SECONDS = 1.0
-
-    def __init__(self) -> None:
-        self._left, self._looked = float(self._BURST), time.monotonic()
-        self._beside_until = 0.0
-        self._waiting: dict[Member, None] = {}
-
-    def small(self, size: int) -> None:
-        """A body was taken whole; if it is a small one, large ones slow down for a while."""
-        if size <= self._FREE:
-            self._beside_until = time.monotonic() + self._BESIDE_SECONDS
-
-    def take(self, member: Member, size: int, read: int) -> bool:
-        """Count bytes of a body that is `size` long so far; False if its sender has to wait."""
-        if size <= self._FREE:
-            return True
-        self._left -= read
-        if self._left > 0:
-            return True
-        self._waiting[member] = None
-        return False
-
-    def refill(self) -> None:
-        """Time has passed: those who waited go on, as far as it goes."""
-        now = time.monotonic()
-        rate = self._BESIDE if now < self._beside_until else self._ALONE
-        self._left = min(self._left + (now - self._looked) * rate, self._BURST)
-        self._looked = now
-        if self._left > 0:
-            for member in list(self._waiting)[:max(int(self._left) >> 16, 1)]:
-                del self._waiting[member]
-                member.go_on_reading()

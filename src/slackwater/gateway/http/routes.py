@@ -16,15 +16,16 @@ from slackwater.gateway.check import Checked, Checker, is_small
 from slackwater.gateway.http.answer import Answer, answer, error
 from slackwater.gateway.http.head import Head
 from slackwater.gateway.metrics import Tally
-from slackwater.gateway.store import Appended, Backlogged, LogFailed, Store
+from slackwater.gateway.store import Appended, Backlogged, LogFailed, Store, Unkeepable
 from slackwater.gateway.tokens import Tokens
 
-__all__ = ["Reply", "Routes"]
+__all__ = ["EVENTS", "Reply", "Routes"]
 
 _log = logging.getLogger("slackwater.gateway")
 _LINES = {"application/x-ndjson", "application/ndjson", "application/jsonl",
           "application/x-jsonlines"}
-_METHODS = {"/events": ("POST",), "/health": ("GET", "HEAD"), "/metrics": ("GET", "HEAD"),
+EVENTS = "/events"  # the only path that takes a body, after a token
+_METHODS = {EVENTS: ("POST",), "/health": ("GET", "HEAD"), "/metrics": ("GET", "HEAD"),
             "/openapi.json": ("GET", "HEAD")}
 _STATE = ("/health", "/metrics")
 
@@ -75,8 +76,8 @@ class Routes:
             return error(404, "there is nothing here")
         if head.method not in methods:
             return error(405, "not this way", {"allow": ", ".join(methods)})
-        if path != "/events":
-            return None
+        if path != EVENTS:
+            return error(413, "no body is taken here") if head.has_body else None
         if head.length is not None and head.length > self._max_body:
             return error(413, f"the body is too large; at most {self._max_body} bytes")
         problem = _unreadable(head)
@@ -94,7 +95,7 @@ class Routes:
 
     def handle(self, head: Head, body: bytes, reply: Reply) -> None:
         """Answer a whole request, now or later."""
-        if head.path == "/events":
+        if head.path == EVENTS:
             self._events(body, _kind(head) in _LINES, reply)
         elif head.path == "/health":
             reply(self._health())
@@ -224,5 +225,7 @@ def _not_kept(problem: BaseException) -> Answer:
         return _later(problem.problem)
     if isinstance(problem, LogFailed):
         return error(503, problem.problem, {"retry-after": "5"})
+    if isinstance(problem, Unkeepable):
+        return error(413, problem.problem)
     _log.error("appending failed: %r", problem)
     return error(500, "the gateway made a mistake; nothing is known to be kept")

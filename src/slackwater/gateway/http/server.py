@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 from slackwater.gateway.config import HttpLimits
 from slackwater.gateway.http.connection import Connection
-from slackwater.gateway.http.crowd import Crowd, Intake, Room, Stage
+from slackwater.gateway.http.crowd import Crowd, Stage
+from slackwater.gateway.http.room import Handshakes, Intake, Room
 from slackwater.gateway.http.routes import Routes
 from slackwater.gateway.http.tls import Certificates
 from slackwater.gateway.metrics import Tally
@@ -49,7 +50,9 @@ class Server:
         self.crowd = Crowd(limits.max_connections, limits.max_per_address)
         self.room = Room(max(limits.room, 2 * max_body))
         self.intake = Intake()
+        self.handshakes = Handshakes(lambda: self.intake.beside)
         self.buffer = memoryview(bytearray(_READ))
+        self.ahead = 0  # connections that wait because they sent too much ahead of their answers
         self.stopping = False
         self._server: asyncio.Server | None = None
 
@@ -59,6 +62,8 @@ class Server:
                                                      backlog=4096)
         self._every(_SWEEP_SECONDS, self.crowd.sweep)
         self._every(_REFILL_SECONDS, self.intake.refill)
+        if self.certificates is not None:
+            self._every(_REFILL_SECONDS, self.handshakes.refill)
         self._every(_RELOAD_SECONDS, self.reload)
 
     async def stop(self) -> None:

@@ -6,6 +6,7 @@ import logging
 import os
 import ssl
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from slackwater.core.errors import ConfigError
@@ -94,7 +95,7 @@ class Tls:
     def __init__(self, context: ssl.SSLContext, send: Callable[[bytes], None]) -> None:
         self._in, self._out, self._send = ssl.MemoryBIO(), ssl.MemoryBIO(), send
         self._tls = context.wrap_bio(self._in, self._out, server_side=True)
-        self._shaken = False
+        self.shaken = False
         self.ended = False
 
     def feed(self, data: bytes) -> None:
@@ -110,9 +111,9 @@ class Tls:
             If it cannot be decrypted.
         """
         try:
-            if not self._shaken:
+            if not self.shaken:
                 self._tls.do_handshake()
-                self._shaken = True
+                self.shaken = True
             while data := self._tls.read(self._PIECE):
                 yield data
             self.ended = True
@@ -128,6 +129,12 @@ class Tls:
     def write(self, data: bytes) -> None:
         """Encrypt and send."""
         self._tls.write(data)
+        self._flush()
+
+    def close(self) -> None:
+        """Say that nothing more will be sent."""
+        with suppress(ssl.SSLError):  # the other side's word is not waited for
+            self._tls.unwrap()
         self._flush()
 
     def _flush(self) -> None:

@@ -22,8 +22,9 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from slackwater.core.errors import ConfigError
-from slackwater.gateway.places import Place, Slot, reader_name
+from slackwater.gateway.places import Place, reader_name
 from slackwater.gateway.read import LogReader, Span
+from slackwater.gateway.slots import Slot
 from slackwater.pipeline.connectors import GatewaySource
 from slackwater.spark.sources.json_values import from_json_text
 
