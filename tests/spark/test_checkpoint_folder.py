@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from slackwater.spark.pipeline.checkpoint import Checkpoint
+from slackwater.spark.run.checkpoint import Checkpoint
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="no /proc")

@@ -20,7 +20,7 @@ from slackwater.query.correlate_parse import parse_correlate
 from slackwater.query.correlate_plan import plan_correlate
 from slackwater.query.event_query import event_query
 from slackwater.reorder import Reorder
-from slackwater.synchronise import FrontierSync
+from slackwater.synchronise import method_named
 
 __all__ = ["Made", "arrival_of", "kernel_options", "make_kernel", "operator_schema",
            "other_arrival"]
@@ -111,7 +111,8 @@ def _synchronise(step: Step, schema: pa.Schema | None) -> Made:
     roles = _roles(step, schema)
     if roles.source is None:
         roles = Roles(roles.time, roles.arrival, "source", key=roles.key, unit=roles.unit)
-    kernel = FrontierSync(roles, **kernel_options(step))
+    kernel = method_named(step.options.get("method", "frontier"))(
+        roles, **kernel_options(step, "method"))
     if schema is not None:
         roles.check(schema.names, step="synchronise")
     return Made(kernel, _passed_on(schema))

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from slackwater.synchronise import METHODS
+
 __all__ = ["COLUMN_ROLES", "KINDS", "OPTIONS", "OUTCOMES", "Step", "StreamName"]
 
 KINDS = ("reorder", "synchronise", "query", "correlate", "sql")
@@ -34,6 +36,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
                 **_RUN},
     "synchronise": {"source": "key", "time": "key", "arrival": "key", "by": "keys",
                     "sources": "texts", "max_delay": "maybe_duration", "max_failures": "count",
+                    "blame": ("missing", "producer"), "method": tuple(METHODS),
                     "unit": _UNITS, "max_future_skew": "duration", **_RUN},
     "select": {**_ROLES, "by": "keys", "slack": "duration", "policy": "policy", **_RUN},
     "event": {"from": "stream", **_ROLES, "type": "key", "by": "keys", "slack": "slack",

@@ -13,7 +13,7 @@ from slackwater.spark.operator_spec import operator_spec
 from slackwater.spark.operators.arrival import with_arrival
 from slackwater.spark.outcomes import in_order_per
 from slackwater.spark.runner import arrow_schema, carry
-from slackwater.synchronise import FrontierSync
+from slackwater.synchronise import method_named
 
 __all__ = ["synchronise"]
 
@@ -28,6 +28,8 @@ def synchronise(
     sources: Sequence[str] | None = None,
     max_delay: Duration | None = "10s",
     max_failures: int | None = 3,
+    blame: str = "missing",
+    method: str = "frontier",
     unit: str | None = None,
     max_future_skew: Duration = "5 minutes",
     quiet: Duration | None = "10s",
@@ -52,6 +54,11 @@ def synchronise(
         A row that has waited longer leaves without the sources that it waits for.
     max_failures
         A source that was waited for in vain so often is left out until it comes back.
+    blame
+        Whose failure it is when a row has waited too long: "missing", the sources that it waited
+        for, or "producer", its own.
+    method
+        "frontier", or one of the paper's: see `slackwater.synchronise.METHODS`.
     unit, max_future_skew, quiet, shards
         As for `reorder`.
     """
@@ -59,8 +66,9 @@ def synchronise(
     df, arrival = with_arrival(df, arrival, step="synchronise")
     roles = Roles(time, arrival, source, key=by, unit=unit)
     roles.check(df.columns, step="synchronise")
-    kernel = FrontierSync(roles, None if sources is None else tuple(sources), max_delay,
-                          max_failures, max_future_skew=max_future_skew)
+    kernel = method_named(method)(
+        roles, None if sources is None else tuple(sources), max_delay, max_failures, blame,
+        max_future_skew=max_future_skew)
     pause = None if quiet is None else micros(quiet, name="quiet")
     what = operator_spec(kernel, arrow_schema(df), pause, "synchronise")
     return in_order_per(carry(df, what, shards=shards), roles.key)
