@@ -15,6 +15,7 @@ from slackwater.core.kernel import MemoryStore
 from slackwater.correlate import Correlate
 from slackwater.pattern import Match
 from slackwater.query.event_query import event_pattern
+from slackwater.query.pairs import PairQuery
 from tests.checks import as_param
 
 PATTERN = "EVENT SEQ(A a, !(B b), C c) WHERE [key] AND c.value > a.value WITHIN 300 milliseconds"
@@ -30,7 +31,7 @@ MATCH = {
 class OneStream:
     """Both sides of a correlation in one stream: the source says which side a row is of."""
 
-    config: Correlate
+    config: Correlate | PairQuery
 
     def start(self, store=None):
         return OneStreamLogic(self.config.start(store))
@@ -67,11 +68,15 @@ def intervals() -> pa.RecordBatch:
 CORRELATE = OneStream(Correlate(
     within="100ms", confidence=0.6, by="key", max_delay="500ms", longest="50ms",
     roles=Roles("time", "arrival", time_min="time_min", time_max="time_max")))
+TEXT = ("SELECT a.row AS row_left, b.row AS row_right FROM A a, B b WHERE |@a - @b| <= 100 ms "
+        "CONFIDENCE 60% AND a.key = b.key")
+PAIRS = OneStream(PairQuery(TEXT, intervals().schema, intervals().schema, CORRELATE.config))
 CASES = [as_param.param(name, promise, check)
          for name, kernel in MATCH.items()
          for promise, check in yield_checks(kernel, sample_events(), key=None, row=None)]
-CASES += [as_param.param("Correlate", promise, check)
-          for promise, check in yield_checks(CORRELATE, intervals(), key=None, row=None)
+CASES += [as_param.param(name, promise, check)
+          for name, kernel in (("Correlate", CORRELATE), ("PairQuery", PAIRS))
+          for promise, check in yield_checks(kernel, intervals(), key=None, row=None)
           # a batch is evaluated as a block, so the order of pairs follows the cuts: see below
           if promise not in ("cuts do not matter", "restarts do not matter",
                              "a store apart does not matter")]
@@ -82,15 +87,16 @@ def test_kernel(check):
     check()
 
 
-def test_cuts_and_restarts_do_not_matter_for_the_set_of_pairs():
+@pytest.mark.parametrize("kernel", [CORRELATE, PAIRS], ids=["Correlate", "PairQuery"])
+def test_cuts_and_restarts_do_not_matter_for_the_set_of_pairs(kernel):
     events = intervals()
 
     def pairs(size, restart, store):
-        logic, outs = CORRELATE.start(store), []
+        logic, outs = kernel.start(store), []
         for at in range(0, events.num_rows, size):
             outs.append(logic.push(events.slice(at, size)))
             if restart:
-                logic = CORRELATE.restore(logic.snapshot(), store)
+                logic = kernel.restore(logic.snapshot(), store)
         outs.append(logic.finish())
         return sorted((r["row_left"], r["row_right"]) for o in outs for r in o.ready.to_pylist())
 

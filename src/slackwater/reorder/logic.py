@@ -389,11 +389,21 @@ class ReorderLogic(KeyedLogic):
 
 
 def running_numbers(column: pa.Array) -> Int64:
-    """Sequence numbers as int64; a null is `NO_SEQUENCE`."""
+    """Sequence numbers as int64; a null, or a number that is too great, is `NO_SEQUENCE`.
+
+    Examples
+    --------
+    >>> running_numbers(pa.array([7, 2**64 - 1, None], pa.uint64())).tolist() == [
+    ...     7, NO_SEQUENCE, NO_SEQUENCE]
+    True
+    """
     if not pa.types.is_integer(column.type) and not pa.types.is_null(column.type):
         raise DataError("the sequence column holds no whole numbers", step="sequence",
                         expected="integers", got=column.type,
                         hint="leave the role out if the producers do not number their events")
+    if pa.types.is_uint64(column.type):  # beyond int64 they would wrap around into others
+        small = pc.less_equal(column, pa.scalar(FOREVER, pa.uint64()))
+        column = pc.if_else(small, column, pa.scalar(None, pa.uint64()))
     # a copy: Arrow's memory is read-only, and numba would compile the loop once more for that
     return np.array(pc.fill_null(column.cast(pa.int64(), safe=False), NO_SEQUENCE))
 

@@ -67,7 +67,8 @@ def synchronise(
     roles = Roles(time, arrival, source, key=by, unit=unit)
     roles.check(df.columns, step="synchronise")
     kernel = method_named(method)(
-        roles, None if sources is None else tuple(sources), max_delay, max_failures, blame,
+        roles, None if sources is None else tuple(sources), max_delay, max_failures,
+        blame,  # type: ignore[arg-type]
         max_future_skew=max_future_skew)
     pause = None if quiet is None else micros(quiet, name="quiet")
     what = operator_spec(kernel, arrow_schema(df), pause, "synchronise")
