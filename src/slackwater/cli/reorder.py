@@ -28,9 +28,11 @@ def command(
         "--out", metavar="FILE", show_default=False,
         help="For the ready rows; late and quarantined ones go beside it: OUT.late.csv, "
              "OUT.quarantined.csv.")],
-    policy: Annotated[str, typer.Option(
-        "--policy", metavar="NAME", help="A policy by name, with parameters if need be.",
-    )] = "MeanPlusRange",
+    policy: Annotated[str | None, typer.Option(
+        "--policy", metavar="NAME", show_default=False,
+        help="A policy by name, with parameters if need be; else Tide if there are sources, "
+             "MeanPlusRange if not.",
+    )] = None,
     time: options.Time = None,
     arrival: options.Arrival = None,
     source: options.Source = None,

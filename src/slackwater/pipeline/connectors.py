@@ -20,6 +20,10 @@ Fault = tuple[str, str, str | None]  # option, problem, hint
 
 _STARTING = ("earliest", "latest")
 
+MAX_ROWS = 200_000
+"""A topic that has gathered rows for days starts at once, and no micro-batch outgrows the memory.
+"""
+
 
 @dataclass(frozen=True, repr=False)
 class SourceConfig:
@@ -72,7 +76,8 @@ class FilesSource(SourceConfig):
     format: str = option("choice", choices=("json", "csv", "parquet"),
                          doc="JSON lines, CSV or Parquet")
     columns: Mapping[str, str] = option("columns", {}, doc="name: type; Parquet may do without")
-    max_files_per_batch: int | None = option("count", None, doc="at most so many a micro-batch")
+    max_files_per_batch: int | None = option(
+        "count", None, doc="at most so many a micro-batch; else as many as have 256 MiB")
     header: bool = option("flag", True, doc="CSV: the first line of each file has the names")
 
     def faults(self) -> Iterator[Fault]:
@@ -93,7 +98,7 @@ class KafkaSource(SourceConfig):
     columns: Mapping[str, str] = option("columns", {}, doc="JSON: name: type")
     schema: str | None = option("avro", None, doc="Avro: the schema, or a file that holds it")
     starting: str = option("choice", "earliest", choices=_STARTING, doc="where a first run begins")
-    max_rows: int | None = option("count", None, doc="at most so many a micro-batch")
+    max_rows: int = option("count", MAX_ROWS, doc="at most so many a micro-batch")
     options: Mapping[str, str] = option("settings", {}, doc="further kafka.* options")
 
     def faults(self) -> Iterator[Fault]:
@@ -118,7 +123,7 @@ class NatsSource(SourceConfig):
     format: str = option("choice", "json", choices=("json",), doc="of the messages")
     columns: Mapping[str, str] = option("columns", {}, doc="name: type")
     starting: str = option("choice", "earliest", choices=_STARTING, doc="where a first run begins")
-    max_rows: int | None = option("count", None, doc="at most so many a micro-batch")
+    max_rows: int = option("count", MAX_ROWS, doc="at most so many a micro-batch")
     token: str | None = option("text", None, secret=True, doc="to be let in")
     user: str | None = option("text", None, doc="to be let in")
     password: str | None = option("text", None, secret=True, doc="of the user")
@@ -142,7 +147,7 @@ class GatewaySource(SourceConfig):
     path: str = option("path", doc="the log's folder")
     columns: Mapping[str, str] = option("columns", {}, doc="name: type")
     starting: str = option("choice", "earliest", choices=_STARTING, doc="where a first run begins")
-    max_rows: int | None = option("count", None, doc="at most so many a micro-batch")
+    max_rows: int = option("count", MAX_ROWS, doc="at most so many a micro-batch")
     reader: str | None = option("text", None, doc="whose position holds retention back; else the "
                                                    "pipeline's name")
 

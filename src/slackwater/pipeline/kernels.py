@@ -101,7 +101,7 @@ def _reorder(step: Step, schema: pa.Schema | None) -> Made:
     options = kernel_options(step)
     if "scope" in options:
         options["scope"] = tuple(options["scope"])
-    kernel = Reorder(options.pop("policy", "MeanPlusRange"), roles, **options)
+    kernel = Reorder(options.pop("policy", None), roles, **options)
     if schema is not None:
         roles.check(schema.names, step="reorder")
     return Made(kernel, _passed_on(schema))

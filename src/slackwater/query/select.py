@@ -18,7 +18,7 @@ from slackwater.core.names import column_names
 from slackwater.query.ast import Name
 from slackwater.query.select_parse import Select, parse_select
 from slackwater.query.select_plan import Plan, plan_select
-from slackwater.reorder import DropRatio, Policy, Reorder, Static, as_policy
+from slackwater.reorder import DropRatio, Policy, Reorder, Static, as_policy, default_policy
 from slackwater.window import Windowed
 from slackwater.window.windowed import WindowedLogic
 
@@ -47,7 +47,7 @@ class SelectQuery:
         Which columns are time and arrival.
     slack, policy
         How the input is put in order where the query has no DRATIO: a fixed buffer time, or a
-        policy or its name; by default ``MeanPlusRange``.
+        policy or its name; by default that of `Reorder`.
     scope
         As in `Reorder`.
     max_future_skew, max_delay
@@ -109,7 +109,7 @@ class SelectQuery:
             return DropRatio(self.tree.dratio)
         if self.slack is not None:
             return Static(self.slack)
-        return as_policy("MeanPlusRange" if self.policy is None else self.policy)
+        return default_policy(self.roles.source) if self.policy is None else as_policy(self.policy)
 
     @property
     def result_schema(self) -> pa.Schema:

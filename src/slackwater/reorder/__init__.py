@@ -13,7 +13,7 @@ from slackwater.reorder.policies.kslack import KSlack
 from slackwater.reorder.policies.latest_delay import LatestDelay
 from slackwater.reorder.policies.max_delay import MaxDelay
 from slackwater.reorder.policies.mean_plus_range import MeanPlusRange
-from slackwater.reorder.policies.named import POLICIES, as_policy
+from slackwater.reorder.policies.named import POLICIES, as_policy, default_policy
 from slackwater.reorder.policies.percentile import Percentile
 from slackwater.reorder.policies.static import Static
 from slackwater.reorder.policies.weighted_mean import WeightedMean
@@ -39,4 +39,5 @@ __all__ = [
     "Tide",
     "WeightedMean",
     "as_policy",
+    "default_policy",
 ]

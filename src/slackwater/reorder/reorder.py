@@ -11,7 +11,7 @@ from slackwater.core.kernel import Store
 from slackwater.core.punctuation import declared
 from slackwater.core.stage import Stage
 from slackwater.reorder.logic import ReorderLogic
-from slackwater.reorder.policies.named import as_policy
+from slackwater.reorder.policies.named import as_policy, default_policy
 from slackwater.reorder.policy import Policy
 
 __all__ = ["Reorder"]
@@ -24,7 +24,8 @@ class Reorder(Stage):
     Parameters
     ----------
     policy
-        A `Policy`, or the name of one (``"MeanPlusRange"``, or the paper's ``"bsttda"``).
+        A `Policy`, or the name of one (``"MeanPlusRange"``, or the paper's ``"bsttda"``). None:
+        with a source role ``Tide``, else ``MeanPlusRange``.
     roles
         Which columns are time, arrival, key…
     scope
@@ -61,7 +62,7 @@ class Reorder(Stage):
     [0, 100, 200, 900]
     """
 
-    policy: Policy | str = "MeanPlusRange"
+    policy: Policy | str | None = None
     roles: Roles = field(default_factory=Roles)
     scope: tuple[str, ...] | None = None
     max_future_skew: Duration = "5 minutes"
@@ -71,7 +72,8 @@ class Reorder(Stage):
     sources: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "policy", as_policy(self.policy))
+        object.__setattr__(self, "policy", default_policy(self.roles.source)
+                           if self.policy is None else as_policy(self.policy))
         object.__setattr__(self, "sources", declared(self.sources, "reorder"))
         object.__setattr__(self, "max_future_skew",
                            micros(self.max_future_skew, name="max_future_skew"))

@@ -21,7 +21,7 @@ from slackwater.reorder.policies.weighted_mean import WeightedMean
 from slackwater.reorder.policy import Policy
 from slackwater.reorder.tide.policy import Tide
 
-__all__ = ["POLICIES", "as_policy", "parameters", "split_policies"]
+__all__ = ["POLICIES", "as_policy", "default_policy", "parameters", "split_policies"]
 
 POLICIES: dict[str, type[Policy]] = {
     kind.__name__: kind
@@ -117,3 +117,14 @@ def _value(text: str) -> Any:
         except ValueError:
             continue
     return None if text == "None" else text
+
+
+def default_policy(source: str | None) -> Policy:
+    """The policy for those who name none: with a source role Tide, which looks at the sources.
+
+    Examples
+    --------
+    >>> type(default_policy("sensor")).__name__, type(default_policy(None)).__name__
+    ('Tide', 'MeanPlusRange')
+    """
+    return MeanPlusRange() if source is None else Tide()

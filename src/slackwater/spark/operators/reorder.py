@@ -22,7 +22,7 @@ __all__ = ["reorder"]
 
 def reorder(
     df: DataFrame,
-    policy: Policy | str = "MeanPlusRange",
+    policy: Policy | str | None = None,
     *,
     time: str = "time",
     arrival: str | None = None,
@@ -49,7 +49,8 @@ def reorder(
     df
         Rows to put in order.
     policy
-        How long to wait: a `Policy` or its name, such as ``"MeanPlusRange"`` or ``"bsttda"``.
+        How long to wait: a `Policy` or its name, such as ``"MeanPlusRange"`` or ``"bsttda"``. None:
+        with a source ``Tide``, else ``MeanPlusRange``.
     time
         Column of the time when the event happened.
     arrival

@@ -68,7 +68,7 @@ class Builder:
         options: dict[str, Any] = {"shards": self._shards, **step.options,
                                    "arrival": arrival_of(step, rows[0].columns)}
         if step.kind == "reorder":
-            return reorder(rows[0], options.pop("policy", "MeanPlusRange"), **options)
+            return reorder(rows[0], options.pop("policy", None), **options)
         if step.kind == "synchronise":
             return synchronise(rows[0], **options)
         if step.kind == "select":

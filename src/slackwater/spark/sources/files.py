@@ -13,6 +13,8 @@ from slackwater.spark.packing import quoted
 
 __all__ = ["read"]
 
+_MAX_BYTES = "256m"
+
 
 def read(session: SparkSession, config: FilesSource) -> DataFrame:
     """The rows of a folder's files; a file's modification time is its rows' arrival.
@@ -22,6 +24,8 @@ def read(session: SparkSession, config: FilesSource) -> DataFrame:
     reader = session.readStream.format(config.format)
     if config.max_files_per_batch is not None:
         reader = reader.option("maxFilesPerTrigger", config.max_files_per_batch)
+    else:
+        reader = reader.option("maxBytesPerTrigger", _MAX_BYTES)
     arrival = F.col("_metadata.file_modification_time").alias(ARRIVAL)
     if config.format == "parquet":
         schema = ddl(config.columns) if config.columns else _inferred(session, config.path)

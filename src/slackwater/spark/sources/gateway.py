@@ -56,8 +56,7 @@ def read(session: SparkSession, config: GatewaySource) -> DataFrame:
     reader = (session.readStream.format(GatewayLog.name()).option("folder", config.path)
               .option("starting", config.starting)
               .option("reader", reader_name(config.reader or "default")))
-    if config.max_rows is not None:
-        reader = reader.option("maxRows", config.max_rows)
+    reader = reader.option("maxRows", config.max_rows)
     return from_json_text(reader.load(), F.col("event"), F.col("arrival"), config.columns)
 
 

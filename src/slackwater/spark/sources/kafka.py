@@ -34,8 +34,7 @@ def read(session: SparkSession, config: KafkaSource) -> DataFrame:
               .option("subscribe", ",".join(config.topic))
               .option("startingOffsets", config.starting)
               .option("includeHeaders", "false"))
-    if config.max_rows is not None:
-        reader = reader.option("maxOffsetsPerTrigger", config.max_rows)
+    reader = reader.option("maxOffsetsPerTrigger", config.max_rows)
     for name, value in config.options.items():
         reader = reader.option(name, value)
     with needs_classes("kafka"):
