@@ -143,7 +143,7 @@ def _progress(driver: Driver) -> None:
     def there() -> bool:
         driver.keep_up()
         now = driver.commits()
-        return len(now) > 1 and all(last > before.get(name, -1) for name, last in now.items())
+        return bool(now) and all(last > before.get(name, -1) for name, last in now.items())
 
     try:
         wait_until(there, 300, "each query commits a batch")

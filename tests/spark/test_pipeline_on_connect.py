@@ -37,7 +37,7 @@ def test_run_on_a_server(tmp_path):
     assert done.returncode == 0, done.stderr[-3000:]
     told = json.loads(done.stdout)["streams"]
     truth = expected(Reorder("KSlack(initial=100ms)", Roles("time", "arrival")), table,
-                     finish=False)
+                     finish=True)
     for sink, status in (("clean", "ready"), ("late", "late")):
         want = sorted(row for (_, s), rows in truth.items() if s == status for row, _, _ in rows)
         got = [json.loads(line)["row"] for f in (tmp_path / "out" / sink).glob("batch_id=*/part-*")

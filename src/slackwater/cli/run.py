@@ -69,11 +69,11 @@ def command(
 
 def _spark() -> Any:
     try:
-        from slackwater.spark import pipeline
+        from slackwater.spark import run
     except ImportError as error:
         raise ConfigError("Spark is not installed", step="run", got=str(error),
                           hint="pip install 'slackwater[spark]'") from None
-    return pipeline
+    return run
 
 
 def _log_file(pipeline: Pipeline) -> Path:

@@ -43,7 +43,7 @@ class Observer:
         for query in pipeline.queries:
             for node in query.nodes:
                 self._home.setdefault(node, query.name)
-        self._taken: dict[str, tuple[str, int]] = {}
+        self._taken: dict[tuple[str, str], int] = {}
 
     def watch(self, query: str) -> Callable[[str, DataFrame], DataFrame]:
         """For `Tables` and `Builder`: observe the nodes that are at home in a query."""
@@ -60,13 +60,13 @@ class Observer:
     def take(self, query: str, progress: Iterable[Any], counted: Mapping[str, int]) -> None:
         """Count the micro-batches that are new; `counted` are rows that SQL has made so far."""
         for one in progress:
-            mark = (str(one["runId"]), int(one["batchId"]))
-            if "addBatch" not in one["durationMs"] or mark <= self._taken.get(query, ("", -1)):
+            run, batch = (query, str(one["runId"])), int(one["batchId"])
+            if "addBatch" not in one["durationMs"] or batch <= self._taken.get(run, -1):
                 continue
-            self._taken[query] = mark
+            self._taken[run] = batch
             states = one["stateOperators"]
             self._numbers.batch(
-                query, mark[1], one["durationMs"]["triggerExecution"] / 1000,
+                query, batch, one["durationMs"]["triggerExecution"] / 1000,
                 int(one.numInputRows), sum(int(s["numRowsTotal"]) for s in states),
                 sum(int(s["memoryUsedBytes"]) for s in states))
             for node, row in one["observedMetrics"].items():
