@@ -148,3 +148,49 @@ def test_one_fate(seed, every, restart, ticks, parts):
     assert len(found.get(("again", "ready"), [])) == len(found.get(("clean", "late"), []))
     whole = run(batch, [], restart=False, ticks=False, parts=1)
     assert plain(found) == plain(whole)
+
+
+TWO = """
+name: two
+sources:
+  a: {kind: kafka, servers: "a:1", topic: a, columns: {time_max: timestamp, time_min: timestamp}}
+  b: {kind: kafka, servers: "a:1", topic: b, columns: {time_max: timestamp, time_min: timestamp}}
+steps:
+  one: {reorder: a, policy: static(buffer=1s), time: time_max, quiet: 2s}
+  two: {reorder: b, policy: static(buffer=1s), time: time_max, quiet: 2s}
+  near: {correlate: [one, two], within: 1s}
+sinks:
+  o: {from: near, kind: console}
+"""
+
+
+def test_a_silent_source_does_not_wait_for_a_busy_one():
+    """Each input has caught up, or not, by itself; and pairs of what both have released are found.
+    """
+    pipeline = parse(TWO, "p.yaml", {})
+    schema = next(s for n, s in pipeline.schemas.items() if str(n) == "a")
+    wanted = {name: frozenset(("ready", "late")) for name in ("one", "two", "near")}
+    (group,) = wire(list(pipeline.steps.values()), {"a": schema, "b": schema}, wanted, 4, {}).groups
+    assert len(group.labels) == 1
+    head, store, found = Head(1), Store(), []
+
+    def step(tick: int, **rows: list[int]) -> None:
+        told = [Row(shard=0, step=None, input=TICK, part=-1, chunk=0, blob=None, clock=tick)]
+        for name, seconds in rows.items():
+            stamp = pa.array([START + s * SECOND for s in seconds], pa.timestamp("us", "UTC"))
+            batch = pa.RecordBatch.from_arrays(
+                [stamp, stamp, stamp, pa.nulls(len(stamp), pa.string())], schema=schema)
+            told += [Row(shard=0, step=name, input=0, part=0, chunk=0, blob=ipc_bytes(batch),
+                         clock=None),
+                     Row(shard=0, step=name, input=0, part=0, chunk=-1, blob=None,
+                         clock=START + seconds[-1] * SECOND)]
+        found.extend((r.stream, r.status, r.rows) for r in ShardRun(group, head, store).run(told)
+                     if r.blob is not None)
+
+    step(0, one=[5], two=[5])
+    assert found == []
+    for later in range(1, 6):  # the source of `one` has nothing more to give
+        step(later * 2 * SECOND, two=[5 + later * 2])
+    assert ("one", "ready", 1) in found
+    assert ("near", "ready", 1) in found
+    assert not [f for f in found if f[1] == "late"]

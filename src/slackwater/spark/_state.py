@@ -92,9 +92,9 @@ class Head:
     clocks
         How far each input of a step has come: the arrival up to which all its partitions were read.
     latest
-        The greatest arrival of any input.
+        The greatest arrival of each step's input.
     tick
-        Real time of the last micro-batch with data, if it had a tick; None: not known.
+        Real time of the last micro-batch with data for a step, if it had a tick; else None.
     ticked
         The time that each step was last told.
     """
@@ -102,32 +102,30 @@ class Head:
     shards: int
     held: dict[str, int] = field(default_factory=dict)
     clocks: dict[str, int] = field(default_factory=dict)
-    latest: int | None = None
-    tick: int | None = None
+    latest: dict[str, int] = field(default_factory=dict)
+    tick: dict[str, int | None] = field(default_factory=dict)
     ticked: dict[str, int] = field(default_factory=dict)
 
     SCHEMA: ClassVar[str] = "head string"
 
-    def read_on(self, step: str, parts: dict[int, dict[int, int]]) -> None:
+    def read_on(self, step: str, parts: dict[int, dict[int, int]], tick: int | None) -> None:
         """Rows have come in: for each input, the greatest arrival of each of its partitions.
 
         A partition gives its rows in arrival order, so all up to the least of those were read.
         """
+        self.tick[step] = tick
         for at, reached in parts.items():
             name, now = f"{step}/{at}", min(reached.values())
             self.clocks[name] = max(self.clocks.get(name, now), now)
-            self.latest = max(self.latest or now, max(reached.values()))
+            self.latest[step] = max(self.latest.get(step, now), max(reached.values()))
 
-    def come(self, step: str, inputs: int) -> int | None:
-        """How far all inputs of a step have come."""
-        clocks = [self.clocks.get(f"{step}/{at}") for at in range(inputs)]
-        return None if None in clocks else min(c for c in clocks if c is not None)
-
-    def caught_up(self, tick: int) -> int | None:
+    def caught_up(self, step: str, tick: int) -> int | None:
         """Nothing came in: the input has caught up, and only now real time tells of silence."""
-        if self.tick is None:
-            self.tick = tick
-        return None if self.latest is None else self.latest + max(tick - self.tick, 0)
+        since = self.tick.get(step)
+        if since is None:
+            since = self.tick[step] = tick
+        latest = self.latest.get(step)
+        return None if latest is None else latest + max(tick - since, 0)
 
     def to_row(self) -> tuple[Any, ...]:
         """For ValueState.update."""

@@ -96,10 +96,14 @@ class OperatorSpec:
         return None if isinstance(self.kernel, (Reorder, Synchroniser)) else self.quiet
 
 
-def operator_spec(kernel: Any, schema: pa.Schema, quiet: int | None, step: str) -> OperatorSpec:
-    """How a kernel is fed; `schema` has the columns of its first input."""
+def operator_spec(kernel: Any, schema: pa.Schema, quiet: int | None, step: str, *,
+                  together: bool = False) -> OperatorSpec:
+    """How a kernel is fed; `schema` has the columns of its first input.
+
+    With `together` all of its rows are in one shard, whatever their keys.
+    """
     if isinstance(kernel, (Correlate, PairQuery)):
-        return _two_sides(kernel, step)
+        return _two_sides(kernel, step, together)
     if isinstance(kernel, Match):
         keys = kernel.roles.key
         equated = kernel.pattern.bind(schema, kernel.roles).partition
@@ -115,14 +119,14 @@ def operator_spec(kernel: Any, schema: pa.Schema, quiet: int | None, step: str) 
     return OperatorSpec(kernel, (Input(roles.arrival, roles.unit, tuple(shard_by)),), quiet, step)
 
 
-def _two_sides(kernel: Correlate | PairQuery, step: str) -> OperatorSpec:
+def _two_sides(kernel: Correlate | PairQuery, step: str, together: bool) -> OperatorSpec:
     """By key, or without one by overlapping buckets of time, in which each pair is found once."""
     pairing = kernel if isinstance(kernel, Correlate) else kernel.correlate
     roles = pairing.roles
     roles = roles if isinstance(roles, tuple) else (roles, roles)
     sides = ("left", "right")
-    if pairing.by:
-        keys = split_by(pairing.by)
+    if pairing.by or together:
+        keys = ((), ()) if together else split_by(pairing.by)
         inputs = tuple(Input(r.arrival, r.unit, tuple(keys[i]), side)
                        for i, (r, side) in enumerate(zip(roles, sides, strict=True)))
         return OperatorSpec(kernel, inputs, None, step)

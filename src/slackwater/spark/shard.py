@@ -50,7 +50,7 @@ class ShardRun:
         ended = any(r.input == FINISH for r in rows)
         tick = max((r.clock for r in rows if r.input == TICK), default=None)
         self._told = [r for r in rows if r.blob is None and r.input >= 0]
-        self._tick, self._has_rows = tick, bool(blobs)
+        self._tick, self._fed = tick, {r.step for r in blobs}
         if not blobs and not ended and not any(self._head.held.values()):
             return  # nothing came and nothing waits
         self._forget_strangers()
@@ -59,8 +59,6 @@ class ShardRun:
                 if r.step == part.name:
                     self._given.setdefault((part.name, r.input), []).append(ipc_batch(r.blob))
             yield from self._part(part, ended)
-        if blobs:
-            self._head.tick = tick
         self._store.flush()
 
     # -- a step ---------------------------------------------------------------------------------
@@ -147,7 +145,7 @@ class ShardRun:
             if column.name == ARRIVAL and "_released" in names:
                 found = batch.column("_released")
             elif column.name == ARRIVAL and ARRIVAL not in names:
-                stamp = pa.scalar(self._head.latest or 0, pa.int64()).cast(
+                stamp = pa.scalar(max(self._head.latest.values(), default=0), pa.int64()).cast(
                     pa.timestamp("us", "UTC"))
                 found = pa.repeat(stamp, batch.num_rows)
             else:
@@ -184,14 +182,14 @@ class ShardRun:
                 parts.setdefault(r.input, {})[r.part] = r.clock
         outside = [at for at, port in enumerate(part.ports) if port.above is None]
         both = len(part.ports) > 1
-        if parts or self._has_rows:
-            head.read_on(part.name, parts)
+        if parts or part.name in self._fed:
+            head.read_on(part.name, parts, self._tick)
             clocks = [head.clocks.get(f"{part.name}/{at}") for at in outside]
             now = None if None in clocks else min(c for c in clocks if c is not None)
             if both:
                 return now  # what has no partner to come may go
         else:
-            now = None if self._tick is None else head.caught_up(self._tick)
+            now = None if self._tick is None else head.caught_up(part.name, self._tick)
         if now is None or spec.quiet is None:
             return None
         now -= spec.quiet

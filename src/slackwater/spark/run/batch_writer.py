@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -62,7 +62,6 @@ class BatchWriter:
     steps: Mapping[str, Step]
     outputs: Mapping[str, pa.Schema]
     outlets: tuple[Outlet, ...]
-    counted: dict[str, int] = field(default_factory=dict)
 
     def __call__(self, df: DataFrame, batch_id: int) -> None:
         """Write one micro-batch; its blobs are kept while they are written."""

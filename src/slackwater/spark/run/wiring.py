@@ -100,12 +100,14 @@ class _Wiring:
         if step.kind == "pairs":
             kernel = PairQuery(step.text or "", seen[0], seen[1], kernel)
         quiet = None if step.kind in ("correlate", "pairs") else step.options.get("quiet", _QUIET)
+        inside = any(stream.node in self.steps for stream in step.inputs)
         spec = operator_spec(kernel, seen[0], None if quiet is None else
-                             micros(quiet, name="quiet"), step.name)
+                             micros(quiet, name="quiet"), step.name,
+                             together=inside and len(step.inputs) > 1)
         self.steps[step.name] = step
         ports = tuple(self._port(step, stream, schema, at, spec.kernel)
                       for at, (stream, schema) in enumerate(zip(step.inputs, seen, strict=True)))
-        if any(port.above is not None for port in ports):
+        if inside:
             # what comes from a step of the group is in this shard already
             spec = replace(spec, quiet=None if step.ordered else spec.quiet)
         self._parts[step.name] = Part(spec, ports, step.ordered, wanted=wanted)
