@@ -13,7 +13,7 @@ from slackwater.spark.packing import quoted
 
 __all__ = ["read"]
 
-_MAX_BYTES = "256m"
+_MAX_BYTES = 1 << 28
 
 
 def read(session: SparkSession, config: FilesSource) -> DataFrame:
