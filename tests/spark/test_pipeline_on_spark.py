@@ -33,6 +33,7 @@ sinks:
   late: {from: clean.late, kind: json, path: out/late}
   bad: {from: clean.quarantined, kind: csv, path: out/bad}
   high: {from: high, kind: json, path: out/high}
+  same: {from: high, kind: parquet, path: out/same}
 metrics: {log: run.jsonl}
 """
 KERNEL = Reorder("KSlack(initial=100ms)", Roles("time", "arrival"))
@@ -71,6 +72,9 @@ def test_rows_and_their_numbers(plant, spark):
     assert {s: told["clean"][s] for s in count} == count
     assert (told["raw"]["in"], told["clean"]["in"], told["peaks"]["in"]) == (
         2250, 2250, count["ready"])
+    high = rows_of(folder / "out" / "high")
+    assert told["high"]["ready"] == len(high) == spark.read.parquet(
+        str(folder / "out" / "same")).count()
     ready = spark.read.parquet(str(folder / "out" / "clean"))
     assert ready.count() == count["ready"]
     assert ready.columns == [*table.column_names, "batch_id"]

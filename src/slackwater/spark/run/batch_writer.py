@@ -88,8 +88,9 @@ class BatchWriter:
         rows = self._sql(df, step).persist()
         try:
             count = rows.count()
-            mine = COUNTED.setdefault(self.query, {})
-            mine[step.name] = mine.get(step.name, 0) + count
+            if outlet is next(o for o in self.outlets if o.stream.node == step.name):
+                mine = COUNTED.setdefault(self.query, {})
+                mine[step.name] = mine.get(step.name, 0) + count
             if count:
                 outlet.write(rows, batch_id)
         finally:
