@@ -15,7 +15,7 @@ from slackwater.pipeline.steps import Step, StreamName
 from slackwater.query.ast import Name
 from slackwater.query.select_parse import parse_select
 
-__all__ = ["follows_in_order", "in_order", "time_of"]
+__all__ = ["follows_in_order", "in_order", "keys_of", "time_of"]
 
 _ORDERING = ("reorder", "synchronise")
 _TWO = ("correlate", "pairs")
@@ -25,6 +25,13 @@ def time_of(step: Step) -> str:
     """The column by whose time a step goes."""
     named = "time_max" if step.kind in _TWO else "time"
     return str(step.options.get(named, named))
+
+
+def keys_of(step: Step) -> tuple[str, ...]:
+    """The columns whose values a step keeps apart: a SELECT its groups, unless it says `by`."""
+    if step.kind == "select" and not step.keys:
+        return tuple(name.name for name in parse_select(step.text or "").group)
+    return step.keys
 
 
 def follows_in_order(step: Step, stream: StreamName, steps: Mapping[str, Step]) -> bool:

@@ -51,8 +51,10 @@ class GroupProcessor(StatefulProcessor):
             return
         row = self._head.get()
         head = Head(len(group.labels)) if row is None else Head.from_row(row)
+        before = head.to_row()
         yield from ShardRun(group, head, self._store).run(list(rows))
-        self._head.update(head.to_row())
+        if head.to_row() != before:  # a write, and a row in the checkpoint, that nobody needs
+            self._head.update(head.to_row())
 
     def close(self) -> None:
         """Nothing is open."""

@@ -110,7 +110,7 @@ class FrontierLogic(SyncLogic):
         self._marks.touch(np.flatnonzero(book.key["mark"] != before))
         return self._release_upto(np.where(now == NEVER, NEVER, book.key["mark"]), now, forced)
 
-    def _release_punctuated(self, slots: Int64, time: int) -> Released:
+    def _release_punctuated(self, slots: Int64, time: Int64) -> Released:
         keys = self._key_rows
         limits = np.full(len(keys), NEVER)
         limits[slots] = keys["mark"][slots]

@@ -109,8 +109,8 @@ class SyncLogic(KeyedLogic):
         """For each key it is its `now` (NEVER: not this one): release what may leave."""
 
     @abstractmethod
-    def _release_punctuated(self, slots: Int64, time: int) -> Released:
-        """Nothing of these keys before `time`, and their watermarks, comes any more: release it."""
+    def _release_punctuated(self, slots: Int64, time: Int64) -> Released:
+        """Nothing of each key before its `time`, and its watermark, comes any more: release it."""
 
     @abstractmethod
     def _release_all(self) -> Released:
@@ -155,26 +155,27 @@ class SyncLogic(KeyedLogic):
     def punctuated(self, time: int, source: str | None, key: Mapping[str, Any] | None) -> Step:
         """A source (None: whoever there is) has come to `time` without a row to show for it."""
         slots = self._opened()
+        if source is None:
+            return super().punctuated(time, None, key)
         if key is not None:
             slots = slots[slots == slot_of(self.keys, key, self.name)]
-        if source is None:
-            if key is None:
-                self.punctuation.make(time, None)  # for keys to come
-            members = np.full(len(slots), -1)
-        else:
-            if key is None and source in self._declared:
-                self._said[source] = max(self._said.get(source, NEVER), time)
-            mine = self._named(source)
-            mine = mine[np.isin(self._member_rows["key"][mine], slots)]
-            slots, members = self._member_rows["key"][mine], mine
-            self._members.touch(mine)
-        self._marks.touch(slots)
-        punctuate_all(self._book(), slots, members, np.full(len(slots), time))
-        return self._step(self._release_punctuated(slots, time))
+        elif source in self._declared:
+            self._said[source] = max(self._said.get(source, NEVER), time)
+        mine = self._named(source)
+        mine = mine[np.isin(self._member_rows["key"][mine], slots)]
+        self._members.touch(mine)
+        return self._have_come(self._member_rows["key"][mine], mine, np.full(len(mine), time))
 
     def punctuated_keyed(self, reached: Int64) -> Step:
-        """Taken source by source, in `punctuated`."""
-        raise NotImplementedError
+        """All sources of each key have come to `reached`."""
+        slots = np.flatnonzero(reached != NEVER)
+        return self._have_come(slots, np.full(len(slots), -1), reached[slots])
+
+    def _have_come(self, slots: Int64, members: Int64, time: Int64) -> Step:
+        """Members (−1: all) of these keys have come to these times."""
+        self._marks.touch(slots)
+        punctuate_all(self._book(), slots, members, time)
+        return self._step(self._release_punctuated(slots, time))
 
     def end_keyed(self) -> Step:
         """Release everything."""

@@ -92,14 +92,14 @@ class ClassicLogic(SyncLogic):
                               hint="FrontierSync does, and releases the same events")
         return super().punctuated(time, source, key)
 
-    def _release_punctuated(self, slots: Int64, time: int) -> Released:
+    def _release_punctuated(self, slots: Int64, time: Int64) -> Released:
         left = []
         # a promise releases wherever a node stands, not at the root alone
         method = MERGED if self.config.method == TREE else self.config.method
-        for k in slots.tolist():
+        for k, until in zip(slots.tolist(), time.tolist(), strict=True):
             pool = self._pool(k, 0, 0)
-            process(method, pool, time)
-            pool.head[LAST] = max(pool.head[LAST], time)
+            process(method, pool, until)
+            pool.head[LAST] = max(pool.head[LAST], until)
             left.append(_collect(pool))
         none = np.full(len(self._key_rows), NEVER)
         return self._together(left, self._key_rows["clock"], none, none)

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from slackwater.core.errors import ConfigError
 from slackwater.pipeline.document import Pipeline
 from slackwater.pipeline.kernels import arrival_of
+from slackwater.pipeline.order import keys_of
 from slackwater.pipeline.steps import Step, StreamName
 from slackwater.spark.operators.correlate import correlate
 from slackwater.spark.operators.match import match
@@ -85,7 +86,7 @@ class Builder:
         """Keys are brought together in the main query only, where it is known how far each is."""
         for stream in step.inputs if step.ordered else ():
             above = self._pipeline.steps[stream.node]
-            if not set(above.keys) <= set(step.keys):
+            if not set(keys_of(above)) <= set(keys_of(step)):
                 raise ConfigError(
                     f"{step.name!r} brings the keys of {above.name!r} together, and SQL that keeps "
                     "a state follows it", step=f"steps.{step.name}",

@@ -19,7 +19,7 @@ from slackwater.core.names import ARRIVAL
 from slackwater.correlate import Correlate
 from slackwater.correlate.rows import split_by
 from slackwater.pipeline.kernels import make_kernel, operator_schema
-from slackwater.pipeline.order import time_of
+from slackwater.pipeline.order import keys_of, time_of
 from slackwater.pipeline.steps import Step, StreamName
 from slackwater.query import SelectQuery
 from slackwater.query.ast import Name
@@ -129,7 +129,7 @@ class _Wiring:
         if stream.node not in self.steps:
             return Port(schema=schema)
         merge = None
-        if step.ordered and not set(_apart(self.steps[stream.node])) <= set(_keys(kernel, at)):
+        if step.ordered and not set(keys_of(self.steps[stream.node])) <= set(_keys(kernel, at)):
             time = time_of(step)
             merge = Reorder(Punctuated(), Roles(time, time, unit=step.options.get("unit")))
         return Port(stream.node, stream.outcome, schema, merge)
@@ -164,13 +164,6 @@ def _keys(kernel: Any, at: int) -> tuple[str, ...]:
         return tuple(split_by(pairing.by)[at])
     key: tuple[str, ...] = kernel.roles.key
     return key
-
-
-def _apart(step: Step) -> tuple[str, ...]:
-    """The columns whose values a step puts in order each by itself."""
-    if step.kind == "select":
-        return tuple(name.name for name in parse_select(step.text or "").group)
-    return step.keys
 
 
 def _common_columns(parts: list[Part], steps: Mapping[str, Step]) -> tuple[str, ...] | None:
