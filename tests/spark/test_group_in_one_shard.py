@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import Row
 
+from slackwater.core.errors import ConfigError
 from slackwater.core.kernel import MemoryStore
 from slackwater.core.state.ipc import ipc_batch, ipc_bytes
 from slackwater.pipeline import parse
 from slackwater.spark._state import Head
+from slackwater.spark.run.build import Builder
 from slackwater.spark.run.wiring import wire
 from slackwater.spark.shard import FINISH, TICK, ShardRun
 
@@ -194,3 +197,16 @@ def test_a_silent_source_does_not_wait_for_a_busy_one():
     assert ("one", "ready", 1) in found
     assert ("near", "ready", 1) in found
     assert not [f for f in found if f[1] == "late"]
+
+
+def test_a_query_apart_brings_no_keys_together():
+    """It has no merge; one that keeps the keys of what it follows apart needs none."""
+    text = TEXT.replace("sinks:", """
+  top: {sql: SELECT max(n) FROM by_room}
+  sum: {sql: SELECT max(n) FROM all}
+sinks:""")
+    pipeline = parse(text, "p.yaml", {})
+    builder = Builder(None, pipeline, None, None)
+    builder._check_order(pipeline.steps["by_room"])
+    with pytest.raises(ConfigError, match="brings the keys of 'clean' together"):
+        builder._check_order(pipeline.steps["all"])
