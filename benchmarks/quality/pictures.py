@@ -7,6 +7,7 @@ made them wait, and how many rows each policy had let go too soon, against the l
 from __future__ import annotations
 
 import argparse
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,7 @@ def picture_of(events: Events, loss: float) -> Figure:
 
 def _binned(values: NDArray[Any], edges: NDArray[np.int64], figure: Any) -> NDArray[np.float64]:
     return np.array([figure(values[a:b]) if b > a else np.nan
-                     for a, b in zip(edges[:-1], edges[1:], strict=True)])
+                     for a, b in pairwise(edges)])
 
 
 def _scale(axes: Any, values: NDArray[Any]) -> None:

@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 
 import pytest
+
 from benchmarks.quality.kinds import KINDS
 from benchmarks.quality.promise import figures, waited
-
 from slackwater.datasets import read_dataset
 from slackwater.evaluate.live import best_constant
 from slackwater.evaluate.metrics import constant_run
