@@ -85,7 +85,7 @@ def test_eager_takes_back_under_the_same_id(query: Query) -> None:
 
 def test_slack_decides_what_is_late(query: Query) -> None:
     # without slack the B comes too late to undo the first match
-    rows = told(query, NEGATED, *CSV)
+    rows = told(query, NEGATED, *CSV, "--slack", "0s")
     assert [row["return"]["id"] for row in rows] == [1, 2]
     assert [row["return"]["id"] for row in told(query, NEGATED, *CSV, "--slack", "3s")] == [2]
 
