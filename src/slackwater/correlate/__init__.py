@@ -26,7 +26,7 @@ from slackwater.correlate.kernel import Correlate
 from slackwater.correlate.match import ALGORITHMS
 from slackwater.correlate.predicate import Predicate
 from slackwater.correlate.probability import difference_cdf, probability
-from slackwater.correlate.tables import correlate_tables, find_pairs
+from slackwater.correlate.tables import correlate_tables, find_pairs, unusable_rows
 
 __all__ = [
     "ALGORITHMS",
@@ -49,4 +49,5 @@ __all__ = [
     "from_ntp",
     "from_sampling",
     "probability",
+    "unusable_rows",
 ]

@@ -54,8 +54,8 @@ def match(
     by
         Key columns, beside those that the pattern's WHERE equates.
     slack
-        How far back in time an event may come: a duration, or a policy that estimates it; by default
-        the policy that `reorder` picks.
+        How far back in time an event may come: a duration, or a policy that estimates it; by
+        default the policy that `reorder` picks.
     emit
         "final": a match comes once, when nothing can undo it. "eager": at once, and a retraction
         with the same id if a late event undoes it.
