@@ -17,11 +17,10 @@ from slackwater.core.account import Account
 from slackwater.core.errors import ConfigError
 from slackwater.core.plain import to_json
 from slackwater.core.table_run import TableRun, promised_loss
-from slackwater.correlate import unusable_rows
-from slackwater.correlate.rows import split_by
 from slackwater.datasets import Dataset
 from slackwater.datasets.files import file_format, write_table
-from slackwater.query import correlate_query, make_query, query_kind, run_correlate_query
+from slackwater.query import make_query, query_kind
+from slackwater.query.correlate_account import counted_pairs
 from slackwater.query.correlate_parse import parse_correlate
 from slackwater.query.event_query import event_pattern
 from slackwater.query.explain import explain_event
@@ -96,7 +95,7 @@ def command(
         sides = {stream: interval_dataset(where, time=time, time_min=time_min, time_max=time_max,
                                           arrival=arrival, unit=unit)
                  for stream, where in named_files(data, streams).items()}
-        answer = _pairs(asked, [sides[stream] for stream in streams], streams)
+        answer = _pairs(asked, [sides[stream] for stream in streams])
     else:
         if len(data) > 1:
             raise ConfigError("the query reads one stream", step="--data", expected="one file",
@@ -140,21 +139,12 @@ def _on_spark(kernel: Any, dataset: Dataset) -> _Answer:
                    lambda: apart(late=late, quarantined=quarantined))
 
 
-def _pairs(text: str, sides: list[Dataset], streams: list[str]) -> _Answer:
+def _pairs(text: str, sides: list[Dataset]) -> _Answer:
     one, two = sides
-    plan = correlate_query(text, one.table.schema, two.table.schema)
-    unusable = [unusable_rows(side.table, side.roles, key) for side, key in zip(
-        sides, split_by(plan.options.get("by", ())), strict=True)]
-    notes: dict[str, int] = {}
-    found = run_correlate_query(text, {streams[0]: one.table, streams[1]: two.table},
-                                (one.roles, two.roles), notes=notes, max_pairs=options.MOST_PAIRS)
-    rest = apart(unusable=pa.concat_tables(unusable, promote_options="permissive"))
-    account = Account(rows=len(one) + len(two), results=found.num_rows)
-    account.add("unusable", rest)
-    # a row that is unusable counts as that, whether or not WHERE would have left it out
-    account.filtered = (account.rows - notes["left"] - notes["right"]
-                        - (rest.num_rows - notes["left_unusable"] - notes["right_unusable"]))
-    return _Answer(f"{one.name}, {two.name}", found.to_batches(), account, lambda: rest)
+    found, unusable, account = counted_pairs(text, (one.table, two.table), (one.roles, two.roles),
+                                             max_pairs=options.MOST_PAIRS)
+    return _Answer(f"{one.name}, {two.name}", found.to_batches(), account,
+                   lambda: apart(unusable=unusable))
 
 
 def _refuse(why: str, got: str, **given: str | None) -> None:

@@ -1,7 +1,7 @@
 """What became of every row of a run, and how to say it: no row may vanish without a word.
 
 Enters: the outcomes of a run as Arrow rows with ``_reason``.  Leaves: counts, a line and remarks.
-May import: nothing of the package.
+May import: html.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from slackwater.core.html import html_pairs
 
 __all__ = ["Account"]
 
@@ -106,6 +108,13 @@ class Account:
                 found.append(f"{getattr(self, outcome):,} rows {outcome}"
                              + self.most_often(outcome))
         return found
+
+    def _repr_html_(self) -> str:
+        facts = {"rows": self.rows, "ready": self.ready, "late": self.late,
+                 "quarantined": self.quarantined, "unusable": self.unusable,
+                 "left out by WHERE": self.filtered, "loss": f"{100 * self.loss:.4g} %",
+                 "results": self.results}
+        return html_pairs("; ".join(self.remarks()) or "every row took part", facts)
 
     def most_often(self, *outcomes: str) -> str:
         """The most frequent reason among these outcomes, ready to be added to a sentence."""

@@ -43,7 +43,9 @@ class TableRun:
     def results(self) -> Iterator[pa.RecordBatch]:
         """Run, and yield what is ready; the last batch may be empty but has the columns."""
         logic = self._kernel.start()
-        for batch in self._table.to_batches(max_chunksize=_CHUNK):
+        # without a single batch a kernel would not even know the columns
+        none = [pa.RecordBatch.from_pylist([], self._table.schema)]
+        for batch in self._table.to_batches(max_chunksize=_CHUNK) or none:
             yield self._count(logic.push(batch))
         yield self._count(logic.finish())
 

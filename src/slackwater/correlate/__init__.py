@@ -11,6 +11,7 @@ tuple by tuple as the paper measured them; `intervals` makes intervals out of po
 spreads the work where there is no key.
 """
 
+from slackwater.core.callable_module import make_callable
 from slackwater.correlate.bounds import Bounds, bounds
 from slackwater.correlate.buckets import bucketed, buckets
 from slackwater.correlate.distribution import (
@@ -51,3 +52,5 @@ __all__ = [
     "probability",
     "unusable_rows",
 ]
+
+make_callable(__name__)  # slackwater.correlate(df, …) is slackwater.frames.correlate

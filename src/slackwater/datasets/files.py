@@ -26,7 +26,7 @@ from slackwater.datasets.csv_text import read_csv
 from slackwater.datasets.dataset import Dataset, in_arrival_order
 from slackwater.datasets.recordings import FINISHED, ROLES, is_recording
 
-__all__ = ["beside", "file_format", "read_dataset", "write_table"]
+__all__ = ["beside", "file_format", "read_dataset", "settled_unit", "write_table"]
 
 _OUTER = (".gz", ".zst", ".bz2")
 
@@ -114,7 +114,7 @@ def read_dataset(
     if roles.time not in columns and time is None:
         raise UnknownColumn("time", columns, role="time", step=step)
     roles.check(columns, step=step)
-    roles = replace(roles, unit=_settled(table, roles))
+    roles = replace(roles, unit=settled_unit(table, roles))
     return Dataset(name if str(path) == "-" or path.is_dir() else _inner(path).stem,
                    in_arrival_order(table, roles), roles, FINISHED if recording else None)
 
@@ -202,7 +202,7 @@ def _read(path: Path) -> pa.Table:
         raise DataError("is not a Parquet file", step=step, got=str(error)) from None
 
 
-def _settled(table: pa.Table, roles: Roles) -> str | None:
+def settled_unit(table: pa.Table, roles: Roles) -> str | None:
     """One unit for all integer times; None where no column holds numbers."""
     unit = roles.unit
     for name in (roles.time, roles.arrival):
