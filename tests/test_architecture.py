@@ -15,7 +15,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1] / "src" / "slackwater"
 LAYERS = [
     {"core"}, {"reorder"}, {"synchronise", "window", "pattern", "correlate", "checks"},
-    {"query"}, {"datasets"}, {"evaluate"}, {"papers"}, {"gateway", "pipeline"}, {"spark"}, {"cli"},
+    {"query"}, {"datasets"}, {"frames"}, {"evaluate"}, {"papers"},
+    {"gateway", "pipeline"}, {"spark"}, {"cli"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 

@@ -83,7 +83,8 @@ def rows_of(rows: int, delay: int) -> pa.Table:
 
 def truth(table: pa.Table) -> Found:
     """The matches of rows in order, in-process."""
-    kernel = event_query(PATTERN, Roles("ts", type="kind", unit="ms"), select="skip_till_next")
+    kernel = event_query(PATTERN, Roles("ts", type="kind", unit="ms"), slack="0s",
+                         select="skip_till_next")
     logic = kernel.start()
     outs = [logic.push(batch).ready for batch in table.to_batches(max_chunksize=250_000)]
     found = pa.Table.from_batches([*outs, logic.finish().ready])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 from pathlib import Path
 
 import pyarrow as pa
@@ -217,8 +218,43 @@ def test_a_missing_file_suggests_its_neighbour(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"did you mean 'sensor\.csv'"):
         read_dataset(tmp_path / "senser.csv")
     (tmp_path / "d.csv").mkdir()
-    with pytest.raises(DataError, match="is a folder"):
+    with pytest.raises(DataError, match="no file in the folder"):
         read_dataset(tmp_path / "d.csv")
+
+
+def test_a_folder_is_one_file(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    (folder / "day=1").mkdir(parents=True)
+    write(folder, f"time,arrival,v\n{S},{S + 5},1\n", "b.csv")
+    write(folder / "day=1", f'{{"time": {S + 1}, "arrival": {S + 1}, "w": 2}}\n', "a.jsonl")
+    write(folder, "", "_SUCCESS")
+    write(folder, "x", ".b.csv.crc")
+    dataset = read_dataset(folder)
+    assert dataset.name == "out"
+    assert dataset.table.to_pylist() == [
+        {"time": S + 1, "arrival": S + 1, "v": None, "w": 2},
+        {"time": S, "arrival": S + 5, "v": 1, "w": None}]
+    write(folder, f"time,arrival,v\n{S},{S},{{}}\n", "c.csv")
+    with pytest.raises(DataError, match="columns of different kinds"):
+        read_dataset(folder)
+
+
+@pytest.mark.parametrize(("suffix", "codec"), [
+    (".gz", "gzip"), (".zst", "zstd"), (".bz2", "bz2"), ("", None)])
+@pytest.mark.parametrize("inner", [".csv", ".jsonl"])
+def test_compressed_files_and_standard_input(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, codec: str | None,
+        inner: str) -> None:
+    table = pa.table({"time": [S, S + 1], "x": ["a", "b"]})
+    path = tmp_path / f"rows{inner}{suffix}"
+    write_table(table, path)
+    assert (codec is None) == (path.read_bytes()[:1] in b"t{\"")
+    assert read_dataset(path).name == "rows"
+    assert read_dataset(path).table.equals(table)
+    with path.open("rb") as stream:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(stream))
+        dataset = read_dataset("-")
+    assert (dataset.name, dataset.table.to_pylist()) == ("standard input", table.to_pylist())
 
 
 def test_json_lines_with_mixed_kinds(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from slackwater.query.event_query import event_query
 ROLES = Roles("time", type="type", unit="s")
 START = 1_700_000_000
 SECOND = 1_000_000
+PAIR = "EVENT SEQ(A a, C c) WITHIN 1 s RETURN a.id"
 ABSENT = "EVENT SEQ(A a, !(B b), C c) WITHIN 10 s RETURN a.id"
 
 
@@ -40,7 +42,8 @@ def test_final_waits_until_the_watermark_reaches_the_end_of_the_gap() -> None:
 
 
 def test_trailing_negation_is_final_after_the_window() -> None:
-    logic = event_query("EVENT SEQ(A a, !(B b)) WITHIN 10 s RETURN a.id", ROLES).start()
+    logic = event_query("EVENT SEQ(A a, !(B b)) WITHIN 10 s RETURN a.id", ROLES,
+                        slack="0s").start()
     assert told(logic.push(rows(("A", 0, 1), ("X", 10)))) == []
     assert told(logic.push(rows(("X", 11)))) == [("+", 1)]
 
@@ -85,6 +88,24 @@ def test_a_policy_estimates_the_slack() -> None:
                         slack="KSlack(scale=1, initial=9s)").start()
     out = logic.push(batch)
     assert out.late["id"].to_pylist() == [2, 3], "the greatest delay so far was one second"
+
+
+def test_the_slack_is_estimated_where_none_is_given() -> None:
+    """Every row of a real feed has a delay, so a slack of zero would find them all late."""
+    roles = Roles("time", "arrival", "source", type="type", unit="s")
+    batch = rows(*[("AC"[i % 2], i, i) for i in range(40)])
+    batch = batch.append_column("arrival", pa.array([START + i + 2 for i in range(40)]))
+    batch = batch.append_column("source", pa.array(["one"] * 40))
+    late = {}
+    for name, kernel in {
+            "zero": event_query(PAIR, roles, slack="0s"), "Tide": event_query(PAIR, roles),
+            "MeanPlusRange": event_query(PAIR, replace(roles, source=None))}.items():
+        logic = kernel.start()
+        outs = [logic.push(batch), logic.finish()]
+        late[name] = sum(out.late.num_rows for out in outs)
+        assert name == "zero" or type(kernel.policy).__name__ == name
+    # MeanPlusRange starts with 750 ms and must first see that delays are longer
+    assert late == {"zero": 40, "Tide": 0, "MeanPlusRange": 2}
 
 
 def test_max_matches_fails_loudly() -> None:

@@ -122,9 +122,13 @@ def test_the_run_log(tmp_path):
     ("reorder", None, {"policy": "DropRatio(ratio=2%)"}, 0.02),
     ("reorder", None, {"policy": "kslack"}, None),
     ("reorder", None, {}, None),
+    ("reorder", None, {"source": "device"}, 0.001),
+    ("synchronise", None, {"source": "device"}, None),
     ("select", "SELECT MAX(v) FROM s [RANGE 3 s, DRATIO 1%]", {}, 0.01),
     ("select", "SELECT MAX(v) FROM s [RANGE 3 s]", {"slack": "1s"}, None),
     ("event", "EVENT …", {"slack": "5s"}, None),
+    ("event", "EVENT …", {}, None),
+    ("event", "EVENT …", {"source": "device"}, 0.001),
     ("event", "EVENT …", {"slack": "tide(loss=3%)"}, 0.03),
 ])
 def test_the_bound_on_late_rows(kind, text, options, bound):

@@ -114,4 +114,5 @@ def test_the_command(tmp_path):
     rows = [json.loads(line) for line in ran.stdout.splitlines()]
     assert [r["m"] for r in rows] == [7, 7, 8]
     assert rows[0]["time"].startswith("2024-01-01T00:00:02")
-    assert "late_share 0.0" in ran.stderr
+    assert ran.stderr == ("4 rows: 3 ready, 0 late, 0 quarantined, 0 unusable, 1 left out by "
+                          "WHERE; loss 0 %; 3 results\n")

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json as text
 from collections.abc import Iterator
-from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,11 +10,15 @@ import pyarrow as pa
 import typer
 
 from slackwater.cli import options
-from slackwater.cli.show import print_table
-from slackwater.core.errors import UnknownColumn
-from slackwater.correlate import ALGORITHMS, Correlate, correlate_tables
-from slackwater.correlate.rows import read_intervals
-from slackwater.datasets import Dataset, read_dataset
+from slackwater.cli.query_input import interval_dataset
+from slackwater.cli.query_output import apart
+from slackwater.cli.show import print_account, print_table
+from slackwater.core.account import Account
+from slackwater.core.plain import to_json
+from slackwater.correlate import ALGORITHMS, Correlate, correlate_tables, unusable_rows
+from slackwater.correlate.crowding import check_number
+from slackwater.correlate.rows import read_intervals, split_by
+from slackwater.datasets import Dataset
 from slackwater.datasets.files import file_format, write_table
 
 __all__ = ["command"]
@@ -40,12 +41,11 @@ def command(
         help="left + d ≤ right: the right event at least d after the left one.")] = None,
     confidence: Annotated[float, typer.Option(
         "--confidence", metavar="0…1", help="How probable it must be.")] = 0.8,
-    time_min: Annotated[str, typer.Option(
-        "--time-min", metavar="COLUMN", rich_help_panel="Columns",
-        help="Earliest time.")] = "time_min",
-    time_max: Annotated[str, typer.Option(
-        "--time-max", metavar="COLUMN", rich_help_panel="Columns",
-        help="Latest time.")] = "time_max",
+    time: Annotated[str | None, typer.Option(
+        "--time", metavar="COLUMN", rich_help_panel="Columns", show_default=False,
+        help="The time, where it is a point and not an interval.")] = None,
+    time_min: options.TimeMin = None,
+    time_max: options.TimeMax = None,
     arrival: options.Arrival = None,
     by: Annotated[list[str] | None, typer.Option(
         "--by", metavar="COLUMN,…", rich_help_panel="Columns", show_default=False,
@@ -65,49 +65,55 @@ def command(
         "--algorithm", metavar="NAME", help=", ".join(ALGORITHMS))] = "lazy",
     probability: Annotated[bool, typer.Option(
         "--probability", help="Compute it for all pairs, also where the bounds decide.")] = False,
+    max_pairs: Annotated[int, typer.Option(
+        "--max-pairs", metavar="N", help="Give up where there are more."
+    )] = options.MOST_PAIRS,
     out: Annotated[Path | None, typer.Option(
         "--out", metavar="FILE", show_default=False, help="Write the pairs.")] = None,
+    late_out: options.LateOut = None,
     json: Annotated[bool, typer.Option(
-        "--json", help="Print one JSON object a pair: left, right, probability.")] = False,
+        "--json", help="Print one JSON object per pair: left, right, probability.")] = False,
 ) -> None:
     """Pair the rows of two files whose times, known only as intervals, satisfy a condition."""
-    if out is not None:
-        file_format(out)
-    sides = [_load(file, time_min, time_max, arrival, unit) for file in (left, right)]
+    for path in (out, late_out):
+        if path is not None:
+            file_format(path)
+    sides = [interval_dataset(file, time=time, time_min=time_min, time_max=time_max,
+                              arrival=arrival, unit=unit) for file in (left, right)]
     shapes = distribution.split(",")
     setting: dict[str, Any] = {
         "within": within, "deadline": deadline, "delay": delay, "confidence": confidence,
         "by": _keys(by), "roles": (sides[0].roles, sides[1].roles), "horizon": horizon,
         "distribution": tuple(shapes) if len(shapes) > 1 else shapes[0], "algorithm": algorithm,
         "probability": probability}
+    account = Account(rows=len(sides[0]) + len(sides[1]))
     if max_delay is None:
-        pairs, late = correlate_tables(sides[0].table, sides[1].table, **setting), 0
+        pairs = correlate_tables(sides[0].table, sides[1].table, max_pairs=max_pairs, **setting)
+        late = pa.table({})
+        unusable = _one([unusable_rows(side.table, side.roles, key) for side, key in zip(
+            sides, split_by(setting["by"]), strict=True)])
     else:
-        pairs, late = _as_streams(sides, max_delay, setting)
+        pairs, late, unusable = _as_streams(sides, max_delay, setting)
+        check_number(pairs.num_rows, max_pairs)
+    account.results = pairs.num_rows
+    account.add("late", late)
+    account.add("unusable", unusable)
     if out is not None:
         write_table(pairs, out)
+    if late_out is not None:
+        write_table(apart(late=late, unusable=unusable), late_out)
     if json:
         for pair in _objects(pairs, sides):
-            typer.echo(text.dumps(pair, ensure_ascii=False, allow_nan=False))
-        return
-    print_table(f"{sides[0].name}, {sides[1].name}", ("left", "right", "late", "pairs"),
-                [[len(sides[0]), len(sides[1]), late, pairs.num_rows]])
-    if out is not None:
+            typer.echo(to_json(pair))
+    elif out is not None:
         typer.echo(out)
-    elif pairs.num_rows:
-        print_table(f"the first {_SHOWN}" if pairs.num_rows > _SHOWN else "",
-                    pairs.column_names,
-                    [[_plain(value) for value in row.values()]
-                     for row in pairs.slice(0, _SHOWN).to_pylist()])
-
-
-def _load(file: str, time_min: str, time_max: str, arrival: str | None,
-          unit: str | None) -> Dataset:
-    dataset = read_dataset(file, time=time_max, arrival=arrival, unit=unit)
-    if time_min not in dataset.table.column_names:
-        raise UnknownColumn(time_min, dataset.table.column_names, role="time_min",
-                            step=f"reading {Path(file).name}")
-    return replace(dataset, roles=replace(dataset.roles, time_min=time_min, time_max=time_max))
+    else:
+        title = f"{sides[0].name}, {sides[1].name}"
+        if pairs.num_rows > _SHOWN:
+            title += f": the first {_SHOWN} of {pairs.num_rows:,} pairs"
+        print_table(title, pairs.column_names,
+                    [list(row.values()) for row in pairs.slice(0, _SHOWN).to_pylist()])
+    print_account(account)
 
 
 def _keys(by: list[str] | None) -> tuple[str | tuple[str, str], ...]:
@@ -117,23 +123,28 @@ def _keys(by: list[str] | None) -> tuple[str | tuple[str, str], ...]:
 
 
 def _as_streams(sides: list[Dataset], max_delay: str,
-                setting: dict[str, Any]) -> tuple[pa.Table, int]:
+                setting: dict[str, Any]) -> tuple[pa.Table, pa.Table, pa.Table]:
     """Both files as the streams they were: rows beyond the delay are late."""
     longest = 0
     for side in sides:
         ends = read_intervals(side.table, side.roles, ())
         longest = max(longest, int((ends.last - ends.first)[ends.good].max(initial=0)))
     logic = Correlate(**setting, max_delay=max_delay, longest=longest).start()
-    parts, late = [], 0
+    parts, late, unusable = [], [], []
     for name, side in zip(("left", "right"), sides, strict=True):
         table = side.table.combine_chunks()
         out = logic.push(table.to_batches()[0] if table.num_rows
                          else pa.RecordBatch.from_pylist([], table.schema), name)
         parts.append(out.ready)
-        late += out.late.num_rows
+        late.append(pa.Table.from_batches([out.late]))
+        unusable.append(pa.Table.from_batches([out.quarantined]))
     # before the right side came, pairs have not even its columns
     pairs = pa.Table.from_batches(parts[1:])
-    return pairs.drop_columns(["_reason", "_released"]), late
+    return pairs.drop_columns(["_reason", "_released"]), _one(late), _one(unusable)
+
+
+def _one(tables: list[pa.Table]) -> pa.Table:
+    return pa.concat_tables(tables, promote_options="permissive")
 
 
 def _objects(pairs: pa.Table, sides: list[Dataset]) -> Iterator[dict[str, Any]]:
@@ -141,16 +152,6 @@ def _objects(pairs: pa.Table, sides: list[Dataset]) -> Iterator[dict[str, Any]]:
     for batch in pairs.to_batches(10_000):
         columns = [column.to_pylist() for column in batch.columns]
         for row in zip(*columns, strict=True):
-            values = [_plain(value) for value in row]
-            yield {"left": dict(zip(one, values[:len(one)], strict=True)),
-                   "right": dict(zip(two, values[len(one):-1], strict=True)),
-                   "probability": values[-1]}
-
-
-def _plain(value: Any) -> Any:
-    """A value that JSON can hold; times as ISO text in UTC."""
-    if isinstance(value, datetime):
-        return value.isoformat().replace("+00:00", "Z")
-    if isinstance(value, float) and value != value:
-        return None
-    return value if isinstance(value, (int, float, str, bool, type(None))) else str(value)
+            yield {"left": dict(zip(one, row[:len(one)], strict=True)),
+                   "right": dict(zip(two, row[len(one):-1], strict=True)),
+                   "probability": row[-1]}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from slackwater.core.errors import ConfigError
+from slackwater.core.plain import to_json
 
 __all__ = ["command"]
 
@@ -32,7 +32,7 @@ def command(
         forget(folder, name)
     found = list_readers(folder)
     if as_json:
-        typer.echo(json.dumps([reader.to_json() for reader in found]))
+        typer.echo(to_json([reader.to_json() for reader in found]))
         return
     if not found:
         typer.echo("nobody reads this log")

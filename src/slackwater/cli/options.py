@@ -12,8 +12,9 @@ import typer
 from slackwater.core.events import Roles
 from slackwater.datasets import SIMULATED, Dataset, read_dataset, simulated
 
-__all__ = ["Arrival", "By", "EngineName", "Engines", "Files", "FutureSkew", "Json", "MaxDelay",
-           "Picture", "Sequence", "Source", "Time", "Unit", "load"]
+__all__ = ["MOST_PAIRS", "Arrival", "By", "EngineName", "Engines", "Files", "FutureSkew", "Json",
+           "LateOut", "MaxDelay", "Picture", "Sequence", "Source", "Time", "TimeMax", "TimeMin",
+           "Unit", "load"]
 
 _COLUMNS = "Columns"
 
@@ -26,7 +27,8 @@ class EngineName(StrEnum):
 
 
 Files = Annotated[list[str], typer.Argument(
-    metavar="FILE…", help="CSV, JSON lines or Parquet; or a simulated set: g-1 … g-12.",
+    metavar="FILE…", help="CSV, JSON lines or Parquet (.gz, .zst), a folder of them, - for "
+                          "standard input; or a simulated set: g-1 … g-12.",
     show_default=False)]
 Time = Annotated[str | None, typer.Option(
     "--time", metavar="COLUMN", rich_help_panel=_COLUMNS, show_default=False,
@@ -52,6 +54,18 @@ FutureSkew = Annotated[str, typer.Option(
 MaxDelay = Annotated[str | None, typer.Option(
     "--max-delay", metavar="DURATION", rich_help_panel=_COLUMNS, show_default=False,
     help="Rows stamped further behind their arrival are quarantined; else they are late.")]
+TimeMin = Annotated[str | None, typer.Option(
+    "--time-min", metavar="COLUMN", rich_help_panel=_COLUMNS, show_default=False,
+    help="Of a correlation: the earliest time; else: time_min.")]
+TimeMax = Annotated[str | None, typer.Option(
+    "--time-max", metavar="COLUMN", rich_help_panel=_COLUMNS, show_default=False,
+    help="Of a correlation: the latest time; else: time_max.")]
+LateOut = Annotated[Path | None, typer.Option(
+    "--late-out", metavar="FILE", show_default=False,
+    help="Write the rows that took no part (late, quarantined, unusable), with the reason.")]
+MOST_PAIRS = 20_000_000
+"""More pairs than this are hardly meant; `correlate --max-pairs` says otherwise."""
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 Picture = Annotated[Path | None, typer.Option(
     "--picture", metavar="PICTURE", show_default=False,

@@ -1,43 +1,52 @@
-"""`slackwater query`: a query over a file."""
+"""`slackwater query`: a query over files."""
 
 from __future__ import annotations
 
-import json as json_text
-import math
-from collections.abc import Iterator
-from dataclasses import replace
-from datetime import date, datetime, timedelta
-from typing import Annotated, Any
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
 
 import pyarrow as pa
 import typer
 
 from slackwater.cli import options
-from slackwater.cli.show import print_table
+from slackwater.cli.query_input import interval_dataset, named_files, query_text, stream_dataset
+from slackwater.cli.query_output import apart, show_results
+from slackwater.cli.show import print_account
+from slackwater.core.account import Account
 from slackwater.core.errors import ConfigError
-from slackwater.core.kernel import Kernel
+from slackwater.core.plain import to_json
+from slackwater.core.table_run import TableRun, promised_loss
 from slackwater.datasets import Dataset
-from slackwater.query import make_query, quality, query_kind
+from slackwater.datasets.files import file_format, write_table
+from slackwater.query import make_query, query_kind
+from slackwater.query.correlate_account import counted_pairs
+from slackwater.query.correlate_parse import parse_correlate
 from slackwater.query.event_query import event_pattern
 from slackwater.query.explain import explain_event
 
-__all__ = ["command", "match_object", "query_options", "result_rows", "run_local"]
-
-_CHUNK, _SHOWN = 1 << 18, 40
+__all__ = ["command", "query_options"]
 
 
 def command(
-    text: Annotated[str, typer.Argument(
-        metavar="QUERY", show_default=False,
+    text: Annotated[str | None, typer.Argument(
+        metavar="[QUERY]", show_default=False,
         help="SELECT … FROM name [RANGE …, SLIDE …, DRATIO …] WHERE … GROUP BY …, "
-             "or EVENT SEQ(…) WHERE … WITHIN … RETURN …; EXPLAIN EVENT … prints the plan.")],
-    data: Annotated[str | None, typer.Option(
-        "--data", metavar="FILE", show_default=False,
-        help="CSV, JSON lines or Parquet; or a simulated set: g-1 … g-12. "
-             "EXPLAIN needs none.")] = None,
+             "EVENT SEQ(…) WHERE … WITHIN … RETURN …, or "
+             "SELECT … FROM A a, B b WHERE |@a − @b| <= …; EXPLAIN EVENT … prints the plan.",
+    )] = None,
+    file: Annotated[str | None, typer.Option(
+        "--file", metavar="FILE", show_default=False,
+        help="Read the query from a file; -: from standard input.")] = None,
+    data: Annotated[list[str] | None, typer.Option(
+        "--data", metavar="[NAME=]FILE", show_default=False,
+        help="CSV, JSON lines or Parquet (.gz, .zst), a folder of them, - for standard input, or a "
+             "simulated set: g-1 … g-12. Once for each stream of the query. EXPLAIN needs none.",
+    )] = None,
     slack: Annotated[str | None, typer.Option(
         "--slack", metavar="DURATION", show_default=False,
-        help="How long to wait for late rows, where the query has no DRATIO.")] = None,
+        help="How long to wait for late rows, where the query has no DRATIO; else estimated.",
+    )] = None,
     policy: Annotated[str | None, typer.Option(
         "--policy", metavar="NAME", show_default=False,
         help="A policy that says how long to wait, instead of --slack.")] = None,
@@ -55,110 +64,104 @@ def command(
     type_: Annotated[str | None, typer.Option(
         "--type", metavar="COLUMN", show_default=False, rich_help_panel="Columns",
         help="What kind of event, for EVENT queries; else: type.")] = None,
+    time_min: options.TimeMin = None,
+    time_max: options.TimeMax = None,
     by: options.By = None,
     unit: options.Unit = None,
     engine: options.Engines = options.EngineName.local,
+    out: Annotated[Path | None, typer.Option(
+        "--out", metavar="FILE", show_default=False, help="Write the results.")] = None,
+    late_out: options.LateOut = None,
     json: Annotated[bool, typer.Option(
-        "--json", help="One JSON object a result row, and nothing else.")] = False,
+        "--json", help="One JSON object per result row, and nothing else.")] = False,
 ) -> None:
-    """Ask a file what a stream would have told. How good the answer is goes to standard error."""
-    kind = query_kind(text)
-    if kind == "event" and (pattern := event_pattern(text)).plan.tree.explain:
+    """Run a query over a file as if it were a stream. Standard error accounts for every row."""
+    asked = query_text(text, file)
+    kind = query_kind(asked)
+    for path in (out, late_out):
+        if path is not None:
+            file_format(path)
+    if kind == "event" and (pattern := event_pattern(asked)).plan.tree.explain:
         plan = explain_event(pattern)
-        typer.echo(json_text.dumps({"plan": plan.splitlines()}, ensure_ascii=False) if json
-                   else plan)
+        typer.echo(to_json({"plan": plan.splitlines()}) if json else plan)
         return
-    if data is None:
-        raise ConfigError("there is nothing to ask", step="query", expected="--data FILE",
+    if not data:
+        raise ConfigError("there are no rows to query", step="query", expected="--data FILE",
                           hint="only EXPLAIN EVENT … does without")
-    dataset = options.load(data, time=time, arrival=arrival, source=source, sequence=sequence,
-                           by=by, unit=unit)
-    if kind == "event":
-        column = type_ or ("type" if "type" in dataset.table.column_names else None)
-        dataset = replace(dataset, roles=replace(dataset.roles, type=column))
-    kernel = make_query(text, dataset.table.schema, dataset.roles,
-                        **query_options(kind, slack, policy, emit, select))
-    notes: dict[str, Any] = {}
-    tables = (run_local(kernel, dataset, notes) if engine is options.EngineName.local
-              else _on_spark(kernel, dataset))
-    shown: list[dict[str, Any]] = []
-    names: list[str] = []
-    count = 0
-    for table in tables:
-        names = table.schema.names
-        for row in result_rows(table):
-            count += 1
-            if json:
-                told = match_object(row) if kind == "event" else row
-                typer.echo(json_text.dumps(told, ensure_ascii=False, allow_nan=False))
-            elif len(shown) < _SHOWN:
-                shown.append(row)
-    if not json:
-        print_table(dataset.name, names, [[row[n] for n in names] for row in shown])
-        if count > len(shown):
-            typer.echo(f"… and {count - len(shown)} more rows; --json prints all")
-    if "late_share" in notes:
-        notable = ", ".join(f"{k} {v}" for k, v in quality(notes).items())
-        typer.echo(f"{count} results; {notable}", err=True)
+    if kind == "correlate":
+        _refuse("is about one stream", "a query over two", slack=slack, policy=policy, emit=emit,
+                select=select)
+        streams = [stream.name for stream in parse_correlate(asked).streams]
+        sides = {stream: interval_dataset(where, time=time, time_min=time_min, time_max=time_max,
+                                          arrival=arrival, unit=unit)
+                 for stream, where in named_files(data, streams).items()}
+        answer = _pairs(asked, [sides[stream] for stream in streams])
+    else:
+        if len(data) > 1:
+            raise ConfigError("the query reads one stream", step="--data", expected="one file",
+                              got=", ".join(data), hint="put the files into one folder")
+        dataset = stream_dataset(data[0], kind, type_=type_, time=time, arrival=arrival,
+                                 source=source, sequence=sequence, by=by, unit=unit)
+        kernel = make_query(asked, dataset.table.schema, dataset.roles,
+                            **query_options(kind, slack, policy, emit, select))
+        time = dataset.roles.time
+        answer = (_here if engine is options.EngineName.local else _on_spark)(kernel, dataset)
+    show_results(answer.name, answer.results, kind=kind, json=json, out=out, time=time or "time")
+    if late_out is not None:
+        write_table(answer.rest(), late_out)
+    print_account(answer.account)
+
+
+class _Answer(NamedTuple):
+    """Results as they come; once they have, the account, and the rows that took no part."""
+
+    name: str
+    results: Iterable[pa.RecordBatch]
+    account: Account
+    rest: Callable[[], pa.Table]
+
+
+def _here(kernel: Any, dataset: Dataset) -> _Answer:
+    run = TableRun(kernel, dataset.table)
+    return _Answer(dataset.name, run.results(), run.account,
+                   lambda: apart(late=run.late, quarantined=run.quarantined))
+
+
+def _on_spark(kernel: Any, dataset: Dataset) -> _Answer:
+    from slackwater.cli.engines import engine_named
+
+    ready, late, quarantined = engine_named(options.EngineName.spark)(dataset.table, kernel)
+    account = Account(rows=len(dataset), results=ready.num_rows, bound=promised_loss(kernel))
+    account.add("late", late)
+    account.add("quarantined", quarantined)
+    batches = ready.to_batches() or [pa.RecordBatch.from_pylist([], ready.schema)]
+    return _Answer(dataset.name, batches, account,
+                   lambda: apart(late=late, quarantined=quarantined))
+
+
+def _pairs(text: str, sides: list[Dataset]) -> _Answer:
+    one, two = sides
+    found, unusable, account = counted_pairs(text, (one.table, two.table), (one.roles, two.roles),
+                                             max_pairs=options.MOST_PAIRS)
+    return _Answer(f"{one.name}, {two.name}", found.to_batches(), account,
+                   lambda: apart(unusable=unusable))
+
+
+def _refuse(why: str, got: str, **given: str | None) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise ConfigError(f"--{name} {why}", step="query", got=got)
 
 
 def query_options(kind: str, slack: str | None, policy: str | None, emit: str | None = None,
                   select: str | None = None) -> dict[str, Any]:
-    """How the input is put in order and matches are told, in the words of each kind of query."""
+    """How the input is put in order and matches are emitted, in the words of each kind of query."""
     if slack is not None and policy is not None:
         raise ConfigError("--slack and --policy both say how long to wait", step="query",
                           hint="leave one out")
     if kind == "select":
-        for name, value in (("--emit", emit), ("--select", select)):
-            if value is not None:
-                raise ConfigError(f"{name} is about matches", step="query",
-                                  expected="an EVENT query", got="SELECT")
+        _refuse("is about matches: it needs an EVENT query", "SELECT", emit=emit, select=select)
         return {"slack": slack, "policy": policy}
     given = {"slack": slack if policy is None else policy, "emit": emit, "select": select}
     return {name: value for name, value in given.items() if value is not None}
 
-
-def match_object(row: dict[str, Any]) -> dict[str, Any]:
-    """A match as JSON: what RETURN asks for has a place of its own, so that names cannot clash."""
-    fixed = ("match_id", "op", "events")
-    return {**{name: row[name] for name in fixed},
-            "return": {name: value for name, value in row.items() if name not in fixed}}
-
-
-def run_local(kernel: Kernel, dataset: Dataset, notes: dict[str, Any]) -> Iterator[pa.RecordBatch]:
-    """The results, batch by batch; `notes` become those of the end."""
-    logic = kernel.start()
-    for batch in dataset.table.to_batches(max_chunksize=_CHUNK):
-        yield logic.push(batch).ready
-    last = logic.finish()
-    notes.update(last.notes)
-    yield last.ready
-
-
-def _on_spark(kernel: Kernel, dataset: Dataset) -> Iterator[pa.RecordBatch]:
-    from slackwater.cli.engines import engine_named
-
-    ready, _, _ = engine_named(options.EngineName.spark)(dataset.table, kernel)  # type: ignore[arg-type]
-    yield from ready.to_batches()
-
-
-def result_rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
-    """Rows with values that JSON knows: times as ISO text, durations in seconds, NaN as null."""
-    for row in batch.to_pylist():
-        yield {name: _plain(value) for name, value in row.items()}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, (datetime, date)):
-        return value.isoformat()
-    if isinstance(value, timedelta):
-        return value.total_seconds()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, (list, tuple)):
-        return [_plain(v) for v in value]
-    if isinstance(value, dict):
-        return {k: _plain(v) for k, v in value.items()}
-    return value

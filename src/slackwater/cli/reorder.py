@@ -13,7 +13,7 @@ from slackwater.cli import options
 from slackwater.cli.engines import engine_named
 from slackwater.cli.show import print_json, print_table
 from slackwater.core.events import Roles, event_times
-from slackwater.datasets.files import file_format, write_table
+from slackwater.datasets.files import beside, file_format, write_table
 from slackwater.evaluate.metrics import quantiles
 from slackwater.reorder import Reorder
 
@@ -51,7 +51,7 @@ def command(
     kernel = Reorder(policy, dataset.roles, max_future_skew=max_future_skew, max_delay=max_delay)
     names = ("ready", "late", "quarantined")
     parts = dict(zip(names, engine_named(engine)(dataset.table, kernel), strict=True))
-    paths = {name: out if name == "ready" else _beside(out, name) for name in names}
+    paths = {name: out if name == "ready" else beside(out, name) for name in names}
     for name, part in parts.items():
         write_table(part, paths[name])
     latency = _latency([parts["ready"], parts["late"]], dataset.roles)
@@ -69,12 +69,6 @@ def command(
     print_table("latency (ms)", list(summary["latency_ms"]), [list(summary["latency_ms"].values())])
     for path in paths.values():
         typer.echo(path)
-
-
-def _beside(out: Path, name: str) -> Path:
-    """``f.csv`` → ``f.late.csv``, ``f.csv.gz`` → ``f.late.csv.gz``."""
-    suffix = "".join(out.suffixes[-2:]) if out.suffix == ".gz" else out.suffix
-    return out.with_name(f"{out.name.removesuffix(suffix)}.{name}{suffix}")
 
 
 def _latency(parts: list[pa.Table], roles: Roles) -> np.ndarray:

@@ -2,52 +2,94 @@
 
 from __future__ import annotations
 
-import json
+import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 import typer
 from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
-__all__ = ["number", "print_json", "print_table", "progress"]
+from slackwater.core.account import Account
+from slackwater.core.plain import plain, to_json
 
-T = TypeVar("T")
+__all__ = ["number", "print_account", "print_json", "print_table", "progress"]
+
+_WIDE = 240  # in a file or a pipe there is no width to keep to
+_NARROW = 12  # a text column is folded down to this before a column is left out
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
 def print_json(value: Any) -> None:
-    """JSON on standard output; a number that is none (NaN) would be an error, not bad JSON."""
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+    """JSON on standard output."""
+    typer.echo(to_json(value, indent=2))
+
+
+def print_account(account: Account) -> None:
+    """What became of the rows, on standard error: remarks first, the counts as the last line."""
+    for remark in account.remarks():
+        typer.echo(f"beware: {remark}", err=True)
+    typer.echo(account.line(), err=True)
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """A table; numbers stand right."""
+    """A table; numbers stand right, cells are shown as they are, never read as markup.
+
+    On a terminal it keeps to the width: long texts are folded, and columns for which there is no
+    room are named below.
+    """
+    body = [[cell if isinstance(cell, str) else number(cell) for cell in row] for row in rows]
+    body = [[_CONTROL.sub(lambda found: repr(found[0])[1:-1], cell) for cell in row]
+            for row in body]
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else _WIDE
+    console = Console(width=width, highlight=False)
+    is_text = [any(not _numeric(row[at]) for row in body) for at in range(len(columns))]
+    shown = _fitting(columns, body, is_text, console.width)
     table = Table(header_style="bold", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0),
                   pad_edge=False)
-    body = [[cell if isinstance(cell, str) else number(cell) for cell in row] for row in rows]
-    for at, name in enumerate(columns):
-        text = any(not _numeric(row[at]) for row in body)
-        table.add_column(name, justify="left" if text else "right", no_wrap=not text)
+    for at in range(shown):
+        table.add_column(Text(columns[at]), justify="left" if is_text[at] else "right",
+                         no_wrap=not is_text[at], overflow="fold")
     for row in body:
-        table.add_row(*row)
-    # in a file or a pipe there is no width to keep to
-    console = Console(width=None if sys.stdout.isatty() else 240, highlight=False)
+        table.add_row(*(Text(cell) for cell in row[:shown]))
     if title:
         console.print(title, style="bold", markup=False)
     console.print(table)
+    if shown < len(columns):
+        console.print(f"… and {len(columns) - shown} columns for which there is no room: "
+                      f"{', '.join(columns[shown:])}", markup=False)
+
+
+def _fitting(columns: Sequence[str], body: list[list[str]], is_text: list[bool],
+             width: int) -> int:
+    """How many columns fit, at least one."""
+    used = 0
+    for at, name in enumerate(columns):
+        whole = max([len(name), *(len(row[at]) for row in body)])
+        used += (min(whole, max(_NARROW, len(name))) if is_text[at] else whole) + 2
+        if used > width and at:
+            return at
+    return len(columns)
 
 
 def number(value: object) -> str:
-    """A number as a person reads it; None as a dash."""
+    """A value as a person reads it; None as a dash."""
     if value is None:
         return "–"
+    if isinstance(value, bool):
+        return "true" if value else "false"
     if isinstance(value, float):
         return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    told = plain(value)
+    return told if isinstance(told, str) else to_json(told)
 
 
 def _numeric(text: str) -> bool:

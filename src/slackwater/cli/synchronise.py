@@ -12,7 +12,7 @@ import typer
 from slackwater.cli import options
 from slackwater.cli.show import print_json, print_table
 from slackwater.core.errors import ConfigError
-from slackwater.datasets.files import file_format, write_table
+from slackwater.datasets.files import beside, file_format, write_table
 from slackwater.synchronise import METHODS, method_named
 
 __all__ = ["command"]
@@ -75,7 +75,7 @@ def command(
     outs = [*(logic.push(batch) for batch in dataset.table.combine_chunks().to_batches(1 << 20)),
             logic.finish()]
     names = ("ready", "late", "quarantined")
-    paths = {name: out if name == "ready" else _beside(out, name) for name in names}
+    paths = {name: out if name == "ready" else beside(out, name) for name in names}
     counts: dict[str, Any] = {}
     for name in names:
         part = pa.Table.from_batches([getattr(o, name) for o in outs])
@@ -103,9 +103,3 @@ def _count(text: str) -> int | None:
         raise ConfigError("is not a number of failures", step="--max-failures", got=text,
                           expected="a whole number ≥ 1, or none")
     return int(text)
-
-
-def _beside(out: Path, name: str) -> Path:
-    """``f.csv`` → ``f.late.csv``, ``f.csv.gz`` → ``f.late.csv.gz``."""
-    suffix = "".join(out.suffixes[-2:]) if out.suffix == ".gz" else out.suffix
-    return out.with_name(f"{out.name.removesuffix(suffix)}.{name}{suffix}")

@@ -11,6 +11,7 @@ tuple by tuple as the paper measured them; `intervals` makes intervals out of po
 spreads the work where there is no key.
 """
 
+from slackwater.core.callable_module import make_callable
 from slackwater.correlate.bounds import Bounds, bounds
 from slackwater.correlate.buckets import bucketed, buckets
 from slackwater.correlate.distribution import (
@@ -26,7 +27,7 @@ from slackwater.correlate.kernel import Correlate
 from slackwater.correlate.match import ALGORITHMS
 from slackwater.correlate.predicate import Predicate
 from slackwater.correlate.probability import difference_cdf, probability
-from slackwater.correlate.tables import correlate_tables, find_pairs
+from slackwater.correlate.tables import correlate_tables, find_pairs, unusable_rows
 
 __all__ = [
     "ALGORITHMS",
@@ -49,4 +50,7 @@ __all__ = [
     "from_ntp",
     "from_sampling",
     "probability",
+    "unusable_rows",
 ]
+
+make_callable(__name__)  # slackwater.correlate(df, …) is slackwater.frames.correlate

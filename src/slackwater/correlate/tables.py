@@ -15,8 +15,10 @@ from slackwater.core.durations import Duration, micros
 from slackwater.core.errors import ConfigError, DataError, UnknownColumn
 from slackwater.core.events import Roles
 from slackwater.core.kernel import MemoryStore
+from slackwater.core.names import column_names
 from slackwater.core.state.keys import Keys
 from slackwater.correlate.bounds import task
+from slackwater.correlate.crowding import check_number, small_parts, too_many
 from slackwater.correlate.distribution import UNIFORMLY, Distribution, as_pair
 from slackwater.correlate.match import COUNTERS, arrange, check_algorithm, match
 from slackwater.correlate.pairs import Pairs, relabel
@@ -30,7 +32,8 @@ from slackwater.correlate.rows import (
     split_by,
 )
 
-__all__ = ["INTERVAL", "Found", "check_confidence", "correlate_tables", "find_pairs"]
+__all__ = ["INTERVAL", "Found", "check_confidence", "correlate_tables", "find_pairs",
+           "unusable_rows"]
 
 Int64 = NDArray[np.int64]
 INTERVAL = Roles(time_min="time_min", time_max="time_max")
@@ -97,9 +100,9 @@ def _search(
     left: tuple[Int64, Int64], right: tuple[Int64, Int64], predicate: Predicate, confidence: float,
     keys: tuple[Int64, Int64] | None, horizon: int | None,
     distribution: tuple[Distribution, Distribution], probability: bool, algorithm: str,
-    threads: int,
+    threads: int, most: int | None = None,
 ) -> tuple[list[Pairs], Int64]:
-    """The pairs, a part for each thread, by the left's latest time; and the counters."""
+    """The pairs, in parts by the left's latest time; and the counters."""
     check_confidence(confidence)
     check_algorithm(algorithm)
     if max(len(left[0]), len(right[0])) >= 2**31:
@@ -126,7 +129,13 @@ def _search(
             return pairs, counters
 
         cuts = np.linspace(0, len(key), threads + 1).astype(np.int64).tolist()
-        parts = list(pool.map(part, cuts[:-1], cuts[1:]))
+        if most is not None and len(key) * len(targets.first) > most:
+            cuts = small_parts((bases.first, bases.last), right, predicate, most, threads)
+        parts: list[tuple[Pairs, Int64]] = []
+        for at in range(0, len(cuts) - 1, threads):
+            some = cuts[at:at + threads + 1]
+            parts += pool.map(part, some[:-1], some[1:])
+            check_number(sum(len(pairs.base) for pairs, _ in parts), most)
     return [pairs for pairs, _ in parts], np.sum([c for _, c in parts], axis=0)
 
 
@@ -138,6 +147,7 @@ def correlate_tables(
     distribution: Distribution | str | tuple[Distribution | str, Distribution | str] = UNIFORMLY,
     horizon: Duration | None = None, probability: bool = False, algorithm: str = "lazy",
     columns: Sequence[str] | None = None, threads: int | None = None,
+    max_pairs: int | None = None, notes: dict[str, int] | None = None,
 ) -> pa.Table:
     """Pair the rows of two tables whose times, each an interval, satisfy a timing condition.
 
@@ -164,7 +174,12 @@ def correlate_tables(
     columns
         Which columns of the output to make, by their names there; None: all.
     threads
-        How many to use; None: one a core, if the tables are large.
+        How many to use; None: one per core, if the tables are large.
+    max_pairs
+        More pairs than this are refused before memory runs out; None: no limit but Arrow's own.
+    notes
+        A dictionary that is given the counts: ``left`` and ``right`` rows, those that are
+        ``left_unusable`` and ``right_unusable`` (see `unusable_rows`), and ``pairs``.
 
     Returns
     -------
@@ -199,8 +214,35 @@ def correlate_tables(
     parts, _ = _search(
         ends1, ends2, predicate, confidence, codes,
         None if horizon is None else micros(horizon, name="horizon"), as_pair(distribution),
-        probability, algorithm, threads)
-    return _written(parts, [(rows, good) for rows, _, good, _ in sides], columns, threads)
+        probability, algorithm, threads, max_pairs)
+    count = sum(len(pairs.base) for pairs in parts)
+    if notes is not None:
+        for name, (rows, _, good, _) in zip(("left", "right"), sides, strict=True):
+            notes[name] = rows.num_rows
+            notes[f"{name}_unusable"] = 0 if good is None else rows.num_rows - len(good)
+        notes["pairs"] = count
+    try:
+        return _written(parts, [(rows, good) for rows, _, good, _ in sides], columns, threads)
+    except pa.ArrowInvalid as error:
+        if "overflow" not in str(error) and "capacity" not in str(error):
+            raise
+        raise too_many(f"{count:,}") from None
+
+
+def unusable_rows(rows: pa.Table, roles: Roles = INTERVAL,
+                  by: tuple[str, ...] | list[str] | str = ()) -> pa.Table:
+    """The rows that no pair can have, with the ``_reason``: no time, swapped ends, a key of NULL.
+
+    Examples
+    --------
+    >>> rows = pa.table({"time_min": [0, 9], "time_max": [5, 7]})
+    >>> unusable_rows(rows, Roles(time_min="time_min", time_max="time_max", unit="us")).to_pylist()
+    [{'time_min': 9, 'time_max': 7, '_reason': "'time_min' is after 'time_max'"}]
+    """
+    ends = read_intervals(rows, roles, column_names(by))
+    bad = np.flatnonzero(~ends.good)
+    reasons = pa.array(ends.reasons()[bad], pa.string())
+    return rows.take(pa.array(bad)).append_column("_reason", reasons)
 
 
 def _written(parts: list[Pairs], sides: list[tuple[pa.Table, Int64 | None]],

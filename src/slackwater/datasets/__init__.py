@@ -5,7 +5,7 @@ Leaves: a `Dataset`: an Arrow table in arrival order, and the roles of its colum
 May import: errors, durations, events, reorder.
 """
 
-from slackwater.datasets.dataset import Dataset
+from slackwater.datasets.dataset import Dataset, in_arrival_order
 from slackwater.datasets.delays import (
     Constant,
     Delay,
@@ -53,6 +53,7 @@ __all__ = [
     "Widening",
     "find_recordings",
     "generate",
+    "in_arrival_order",
     "is_recording",
     "read_dataset",
     "simulated",

@@ -1,7 +1,12 @@
-"""Files of events, and tables of them back to files: CSV, JSON lines, Parquet."""
+"""Files of events, and tables of them back to files: CSV, JSON lines, Parquet.
+
+A folder is read as one file, ``-`` is standard input; CSV and JSON lines may be compressed.
+"""
 
 from __future__ import annotations
 
+import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,25 +20,47 @@ import pyarrow.parquet
 from slackwater.core.errors import ConfigError, DataError, UnknownColumn, did_you_mean
 from slackwater.core.events import Roles, settle_unit
 from slackwater.core.names import column_names
+from slackwater.core.plain import to_json
 from slackwater.datasets import json_lines
 from slackwater.datasets.csv_text import read_csv
 from slackwater.datasets.dataset import Dataset, in_arrival_order
 from slackwater.datasets.recordings import FINISHED, ROLES, is_recording
 
-__all__ = ["file_format", "read_dataset", "write_table"]
+__all__ = ["beside", "file_format", "read_dataset", "settled_unit", "write_table"]
+
+_OUTER = (".gz", ".zst", ".bz2")
 
 _FORMATS = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl",
             ".json": "jsonl", ".parquet": "parquet", ".pq": "parquet"}
+_MAGIC = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst", b"BZh": ".bz2"}
+_CODEC = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 
 
 def file_format(path: Path) -> str:
-    """Tell csv, jsonl or parquet by the suffix (an outer ``.gz`` aside)."""
-    suffix = (path.with_suffix("") if path.suffix == ".gz" else path).suffix.lower()
+    """Tell csv, jsonl or parquet by the suffix (an outer ``.gz`` or ``.zst`` aside)."""
+    suffix = _inner(path).suffix.lower()
     if suffix not in _FORMATS:
         raise ConfigError(f"{path.name} has a format that is not known", step="file",
                           expected=", ".join(_FORMATS), got=suffix or "(no suffix)",
                           hint=did_you_mean(suffix, _FORMATS))
     return _FORMATS[suffix]
+
+
+def beside(out: Path, name: str) -> Path:
+    """A file for other rows beside `out`.
+
+    Examples
+    --------
+    >>> str(beside(Path("f.csv.gz"), "late"))
+    'f.late.csv.gz'
+    """
+    inner = _inner(out)
+    suffix = inner.suffix + ("" if inner == out else out.suffix)
+    return out.with_name(f"{out.name.removesuffix(suffix)}.{name}{suffix}")
+
+
+def _inner(path: Path) -> Path:
+    return path.with_suffix("") if path.suffix.lower() in _OUTER else path
 
 
 def read_dataset(
@@ -57,7 +84,9 @@ def read_dataset(
     Parameters
     ----------
     path
-        ``.csv`` (comma, semicolon or tab), ``.jsonl`` or ``.parquet``.
+        ``.csv`` (comma, semicolon or tab), ``.jsonl`` or ``.parquet``, the first two also
+        compressed (``.gz``, ``.zst``); a folder of them; or ``-`` for standard input, whose format
+        is told from its first bytes.
     time, arrival, source, sequence, key
         Columns by role.
     unit
@@ -73,19 +102,20 @@ def read_dataset(
     ('s', [1700000005, 1700000000])
     """
     path = Path(path)
-    table = _read(path)
+    table = _standard_input() if str(path) == "-" else _read(path)
     columns = table.column_names
     recording = is_recording(columns)
     base = ROLES if recording else _by_name(columns)
     given = {"time": time, "arrival": arrival, "source": source, "sequence": sequence}
     roles = replace(base, **{role: name for role, name in given.items() if name is not None},
                     key=column_names(key), unit=unit)
-    step = f"reading {path.name}"
+    name = "standard input" if str(path) == "-" else path.name
+    step = f"reading {name}"
     if roles.time not in columns and time is None:
         raise UnknownColumn("time", columns, role="time", step=step)
     roles.check(columns, step=step)
-    roles = replace(roles, unit=_settled(table, roles))
-    return Dataset(path.stem if path.suffix != ".gz" else Path(path.stem).stem,
+    roles = replace(roles, unit=settled_unit(table, roles))
+    return Dataset(name if str(path) == "-" or path.is_dir() else _inner(path).stem,
                    in_arrival_order(table, roles), roles, FINISHED if recording else None)
 
 
@@ -99,9 +129,18 @@ def write_table(table: pa.Table, path: Path) -> None:
         separator = "\t" if path.suffix == ".tsv" else ","
         options = pa.csv.WriteOptions(delimiter=separator, quoting_style="needed")
         with pa.output_stream(path) as sink:
-            pa.csv.write_csv(table, sink, options)
+            pa.csv.write_csv(_flat(table), sink, options)
     else:
         json_lines.write(table, path)
+
+
+def _flat(table: pa.Table) -> pa.Table:
+    """Nested values, which CSV has no cells for, as JSON text."""
+    for at, field in enumerate(table.schema):
+        if pa.types.is_nested(field.type):
+            text = [None if v is None else to_json(v) for v in table.column(at).to_pylist()]
+            table = table.set_column(at, field.name, pa.array(text, pa.string()))
+    return table
 
 
 def _by_name(columns: list[str]) -> Roles:
@@ -111,13 +150,44 @@ def _by_name(columns: list[str]) -> Roles:
     return Roles("time", named("arrival"), named("source"), named("sequence"))
 
 
+def _standard_input() -> pa.Table:
+    """Rows from standard input, compressed or not, in whatever of the formats they are."""
+    raw = sys.stdin.buffer.read()
+    outer = next((suffix for magic, suffix in _MAGIC.items() if raw.startswith(magic)), "")
+    head = raw[:4096]
+    if outer:
+        with pa.CompressedInputStream(pa.BufferReader(raw), _CODEC[outer]) as stream:
+            head = stream.read(4096)
+    inner = (".parquet" if head.startswith(b"PAR1")
+             else ".jsonl" if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") else ".csv")
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / f"standard input{inner}{outer}"
+        file.write_bytes(raw)
+        return _read(file)
+
+
+def _folder(path: Path) -> pa.Table:
+    """All files below a folder as one; those whose names begin with . or _ are not data."""
+    files = [file for file in sorted(path.rglob("*")) if file.is_file() and not any(
+        part.startswith((".", "_")) for part in file.relative_to(path).parts)]
+    if not files:
+        raise DataError(f"there is no file in the folder {path}", step=f"reading {path.name}",
+                        expected="CSV, JSON lines or Parquet")
+    try:
+        return pa.concat_tables([_read(file) for file in files], promote_options="permissive")
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise DataError("the files of the folder have columns of different kinds",
+                        step=f"reading {path.name}", got=str(error)) from None
+
+
 def _read(path: Path) -> pa.Table:
     step = f"reading {path.name}"
+    if path.is_dir():
+        return _folder(path)
     kind = file_format(path)
     if not path.is_file():
         siblings = [p.name for p in path.parent.glob("*")] if path.parent.is_dir() else []
-        raise DataError(f"{path} is a folder" if path.is_dir() else f"there is no file {path}",
-                        step=step, expected="a file of events",
+        raise DataError(f"there is no file {path}", step=step, expected="a file of events",
                         hint=did_you_mean(path.name, siblings))
     if path.stat().st_size == 0:
         raise DataError("the file is empty: it has not even a header", step=step,
@@ -132,7 +202,7 @@ def _read(path: Path) -> pa.Table:
         raise DataError("is not a Parquet file", step=step, got=str(error)) from None
 
 
-def _settled(table: pa.Table, roles: Roles) -> str | None:
+def settled_unit(table: pa.Table, roles: Roles) -> str | None:
     """One unit for all integer times; None where no column holds numbers."""
     unit = roles.unit
     for name in (roles.time, roles.arrival):

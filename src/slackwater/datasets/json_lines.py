@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.json
 
 from slackwater.core.errors import DataError
+from slackwater.core.plain import to_json
 
 __all__ = ["read", "write"]
 
@@ -27,13 +28,21 @@ def read(path: Path) -> pa.Table:
 
 
 def write(table: pa.Table, path: Path) -> None:
-    """Write JSON lines; times as ISO text."""
-    columns = [pc.strftime(c, format="%Y-%m-%dT%H:%M:%SZ") if pa.types.is_timestamp(c.type) else c
-               for c in table.columns]
+    """Write JSON lines; times as ISO text in UTC, NaN as null (see `slackwater.core.plain`)."""
+    columns = [_quick(column) for column in table.columns]
     with pa.output_stream(path) as sink:
         for batch in pa.table(columns, names=table.column_names).to_batches(100_000):
-            lines = (json.dumps(row, ensure_ascii=False, default=str) for row in batch.to_pylist())
+            lines = (to_json(row) for row in batch.to_pylist())
             sink.write("".join(f"{line}\n" for line in lines).encode())
+
+
+def _quick(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Times as text at once: a Python object for each of them takes many times longer."""
+    if not pa.types.is_timestamp(column.type):
+        return column
+    utc = column.cast(pa.timestamp(column.type.unit, "UTC"))
+    text = pc.strftime(utc, format="%Y-%m-%dT%H:%M:%S")
+    return pc.binary_join_element_wise(pc.replace_substring_regex(text, r"\.0+$", ""), "Z", "")
 
 
 def _objects(path: Path) -> Iterator[dict[str, Any]]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from slackwater.datasets import Dataset
 from slackwater.evaluate.disorder import min_buffer, out_of_order
+from slackwater.evaluate.evaluation import Evaluation
 from slackwater.evaluate.live import best_constant, needed_buffers
 from slackwater.evaluate.run import Engine, Events, Run, run, usable_events
 from slackwater.reorder import Policy, Static, as_policy
@@ -86,6 +87,9 @@ class Metrics:
             return None
         return 100 * self.mean_buffer_ms / self.min_buffer_ms
 
+    def _repr_html_(self) -> str:
+        return Evaluation([self])._repr_html_()
+
     def to_dict(self) -> dict[str, Any]:
         """For JSON and CSV."""
         return {
@@ -124,7 +128,7 @@ def measure(done: Run, *, policy: str, out_of_order: int, min_buffer: int | None
 
 def evaluate(dataset: Dataset | Events, policies: Iterable[Policy | str], *,
              engine: Engine | None = None, literal: bool = False,
-             loss: float | None = None) -> list[Metrics]:
+             loss: float | None = None) -> Evaluation:
     """Try policies on a dataset, as a live stream: time passes between arrivals.
 
     `literal`: rows leave at arrivals only, as in the papers. `loss`: policies that take a target
@@ -142,7 +146,7 @@ def evaluate(dataset: Dataset | Events, policies: Iterable[Policy | str], *,
     events = dataset if isinstance(dataset, Events) else usable_events(dataset)
     disordered = int(out_of_order(events.time, events.key).sum())
     least = min_buffer(events.time, events.arrival, events.key)
-    found, best_wait = [], None
+    found, best_wait = Evaluation(), None
     if loss is not None:
         done = constant_run(events, best_constant(events.time, events.arrival, events.key, loss))
         best = measure(done, policy=BEST, out_of_order=disordered, min_buffer=least)

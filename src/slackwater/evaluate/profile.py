@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from slackwater.core.durations import Duration, format_duration
+from slackwater.core.html import html_pairs, html_table, html_text
 from slackwater.datasets import Dataset
 from slackwater.evaluate.disorder import min_buffer, out_of_order, sequence_breaks
 from slackwater.evaluate.metrics import quantiles
@@ -83,6 +84,14 @@ class Profile:
     def recommended_line(self) -> str:
         """One line to paste."""
         return "policy = Tide(loss='0.1%')" if self.by_time else "policy = Tide()"
+
+    def _repr_html_(self) -> str:
+        facts = {"events": self.events, "quarantined": self.quarantined, "sources": self.sources,
+                 "out of order": self.by_time, "within sources": self.within_sources,
+                 "sequence breaks": self.by_sequence, "min buffer ms": self.min_buffer_ms}
+        delays = html_table("delay (ms)", list(self.delay_ms), [list(self.delay_ms.values())])
+        return (html_pairs(self.dataset, facts) + delays
+                + html_text("\n".join([*self.words(), self.recommended_line()])))
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""

@@ -17,6 +17,7 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from slackwater.core.durations import Duration, format_duration, micros
 from slackwater.core.errors import ConfigError, DataError
+from slackwater.core.html import html_table
 from slackwater.datasets import Dataset
 from slackwater.evaluate import pictures
 from slackwater.evaluate.metrics import Metrics, measure
@@ -123,6 +124,13 @@ class Tuned:
             why = "it loses least within the latency"
         return f"{kind}, because {why} and no other is faster: {how}" if self.by == "loss" else (
             f"{kind}, because {why}: {how}")
+
+    def _repr_html_(self) -> str:
+        shown = self.front if self.chosen in self.front else [*self.front, self.chosen]
+        rows = [("→" if t == self.chosen else "", str(t.policy), t.metrics.not_compensated,
+                 100 * t.loss, t.latency_ms) for t in shown]
+        return html_table(f"{self.dataset}: {self.reason}",
+                          ("", "policy", "late", "late %", "mean latency ms"), rows)
 
     @property
     def front(self) -> list[Trial]:

@@ -12,7 +12,7 @@ from slackwater.core.kernel import Store
 from slackwater.core.punctuation import declared
 from slackwater.core.stage import Stage
 from slackwater.pattern.pattern import Pattern
-from slackwater.reorder.policies.named import as_policy
+from slackwater.reorder.policies.named import as_policy, default_policy
 from slackwater.reorder.policies.static import Static
 from slackwater.reorder.policy import Policy
 
@@ -49,7 +49,8 @@ class Match(Stage):
         time form no sequence; with it, equal times are ordered by it (NULL comes first).
     slack
         How far behind the clock an event may come: a duration, or a reorder policy that estimates
-        it (``"KSlack"``, ``DelayRange(n=100)``…).
+        it (``"KSlack"``, ``DelayRange(n=100)``…); by default the policy of `Reorder`.  A slack of
+        zero takes every event that comes after a greater time for late, so it is never assumed.
     emit
         ``"final"``: a match is emitted once, when nothing can undo it.  ``"eager"``: at once, and
         if an event that arrives later undoes it, again with op ``"-"`` and the same id.
@@ -100,7 +101,7 @@ class Match(Stage):
 
     pattern: Pattern
     roles: Roles = field(default_factory=Roles)
-    slack: Duration | Policy = "0s"
+    slack: Duration | Policy | None = None
     emit: str = "final"
     select: str = "skip_till_any"
     max_matches: int = 1_000_000
@@ -113,7 +114,7 @@ class Match(Stage):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sources", declared(self.sources, "match"))
-        object.__setattr__(self, "slack", _slack(self.slack))
+        object.__setattr__(self, "slack", _slack(self.slack, self.roles.source))
         for name in ("max_future_skew", "forget_after"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, micros(getattr(self, name), name=name))
@@ -153,8 +154,10 @@ class Match(Stage):
         return MatchLogic(self, store)
 
 
-def _slack(given: Duration | Policy) -> Policy:
+def _slack(given: Duration | Policy | None, source: str | None) -> Policy:
     """A duration is a buffer time that stays the same; a text without digits in front is a name."""
+    if given is None:
+        return default_policy(source)
     if isinstance(given, Policy):
         return given
     if isinstance(given, str) and not given.strip()[:1].isdigit() and given.strip()[:1] not in "+-":

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from slackwater.core.html import html_text
 from slackwater.pipeline.connectors import SinkConfig, SourceConfig
 from slackwater.pipeline.mistakes import Mistake
 from slackwater.pipeline.secrets import Secrets
@@ -89,6 +90,11 @@ class Pipeline:
     schemas: Mapping[StreamName, pa.Schema | None] = field(repr=False, default_factory=dict)
     secrets: Secrets = field(repr=False, compare=False, default_factory=Secrets)
     notes: tuple[Mistake, ...] = ()
+
+    def _repr_html_(self) -> str:
+        from slackwater.pipeline.draw import draw
+
+        return html_text(draw(self))
 
     @property
     def queries(self) -> tuple[Query, ...]:

@@ -14,7 +14,7 @@ from slackwater.pipeline.document import Pipeline
 from slackwater.pipeline.run_log import RunLog
 from slackwater.pipeline.steps import Step
 from slackwater.query.select_parse import parse_select
-from slackwater.reorder import DropRatio, Tide, as_policy
+from slackwater.reorder import Policy, as_policy, default_policy
 
 __all__ = ["Health", "Numbers", "QueryNumbers", "StreamNumbers", "loss_bound"]
 
@@ -174,14 +174,13 @@ def loss_bound(step: Step) -> float | None:
     """The share of late rows that a step promises to stay under, if its policy has one."""
     if step.kind == "select" and (ratio := parse_select(step.text or "").dratio) is not None:
         return float(ratio)
-    named = step.options.get("policy")
-    if named is None and step.kind == "event":
-        named = step.options.get("slack")
-        if isinstance(named, str) and named[:1].isdigit():
-            return None
-    if named is None:
+    if step.kind not in ("reorder", "select", "event"):
         return None
-    policy = as_policy(named)
-    if isinstance(policy, Tide):
-        return float(policy.loss)
-    return float(policy.ratio) if isinstance(policy, DropRatio) else None
+    named = step.options.get("policy", step.options.get("slack"))
+    if named is None:
+        policy = default_policy(step.options.get("source"))
+    elif isinstance(named, Policy) or not str(named)[:1].isdigit():
+        policy = as_policy(named)
+    else:
+        return None
+    return None if policy.bound is None else float(getattr(policy, policy.bound))

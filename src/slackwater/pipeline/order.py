@@ -58,7 +58,8 @@ def in_order(step: Step, steps: Mapping[str, Step]) -> Step:
             or not all(follows_in_order(step, stream, steps) for stream in step.inputs)):
         return step
     options: dict[str, Any] = {**step.options, "arrival": time_of(step)}
-    if (step.kind == "select" and not {"slack", "policy"} & set(step.options)
-            and parse_select(step.text or "").dratio is None):
-        options["slack"] = "0s"
+    if not {"slack", "policy"} & set(step.options) and (
+            step.kind == "event"
+            or (step.kind == "select" and parse_select(step.text or "").dratio is None)):
+        options["slack"] = "0s"  # what comes in order need not be waited for
     return replace(step, options=options, ordered=True)

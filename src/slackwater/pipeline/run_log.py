@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+
+from slackwater.core.plain import to_json
 
 __all__ = ["RunLog"]
 
@@ -30,14 +30,7 @@ class RunLog:
 
     def write(self, line: Mapping[str, Any]) -> None:
         """Append one object, with the time in front."""
-        whole = {"at": datetime.now(UTC).isoformat(timespec="milliseconds"), **line}
-        self._file.write(json.dumps(_finite(whole), ensure_ascii=False, allow_nan=False) + "\n")
+        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        self._file.write(to_json({"at": now, **line}) + "\n")
         self._file.flush()
 
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {k: _finite(v) for k, v in value.items()}
-    return value

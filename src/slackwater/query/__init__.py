@@ -16,6 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from slackwater.core.callable_module import make_callable
 from slackwater.core.errors import did_you_mean
 from slackwater.core.events import Roles
 from slackwater.core.kernel import Kernel
@@ -27,6 +28,8 @@ from slackwater.query.select import SelectQuery, quality
 
 __all__ = ["QueryError", "SelectQuery", "correlate_query", "make_query", "quality", "query_kind",
            "run_correlate_query"]
+
+make_callable(__name__)  # slackwater.query(df, "SELECT …") is slackwater.frames.query
 
 _KINDS = {"SELECT": "select", "EVENT": "event", "EXPLAIN": "event"}
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from slackwater.core.errors import ConfigError
 from slackwater.core.events import Roles
+from slackwater.core.html import html_text
 from slackwater.core.kernel import MemoryStore
 from slackwater.core.state.keys import Keys
 from slackwater.pattern.match import Match
@@ -61,6 +62,11 @@ class EventPattern:
         if len(self.components) + len(self.negations) > 60:
             raise ConfigError("the pattern has too many components", step="query",
                               expected="at most 60", got=len(self.plan.tree.parts))
+
+    def _repr_html_(self) -> str:
+        from slackwater.query.explain import explain_event
+
+        return html_text(explain_event(self))
 
     @property
     def components(self) -> tuple[Component, ...]:

@@ -5,6 +5,7 @@ came after their place had been released (`late`) or have no usable time (`quara
 May import: events, kernel, state, outcome.
 """
 
+from slackwater.core.callable_module import make_callable
 from slackwater.reorder.policies.bounded import BoundedOutOfOrderness
 from slackwater.reorder.policies.delay_range import DelayRange
 from slackwater.reorder.policies.drop_ratio import DropRatio
@@ -41,3 +42,5 @@ __all__ = [
     "as_policy",
     "default_policy",
 ]
+
+make_callable(__name__)  # slackwater.reorder(df, …) is slackwater.frames.reorder

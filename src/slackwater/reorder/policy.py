@@ -15,6 +15,7 @@ from slackwater.core.compiled import njit
 from slackwater.core.durations import Duration, format_duration, micros
 from slackwater.core.errors import SnapshotError
 from slackwater.core.events import NEVER
+from slackwater.core.html import html_pairs
 from slackwater.core.kernel import Store
 from slackwater.core.release import Walk, release_by
 from slackwater.core.state.pages import Pages
@@ -140,14 +141,22 @@ class Policy(ABC):
         """What may not change over a restart."""
         return {"policy": type(self).__name__}
 
-    def __str__(self) -> str:
-        parts = []
+    def _parameters(self) -> dict[str, Any]:
+        """Every parameter, durations as text."""
+        found = {}
         for f in fields(self):  # type: ignore[arg-type]
             value = getattr(self, f.name)
             if isinstance(value, int) and str(f.type).startswith("Duration"):
                 value = format_duration(value)
-            parts.append(f"{f.name}={value!r}")
+            found[f.name] = value
+        return found
+
+    def __str__(self) -> str:
+        parts = [f"{name}={value!r}" for name, value in self._parameters().items()]
         return f"{type(self).__name__}({', '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        return html_pairs(type(self).__name__, self._parameters())
 
 
 class DelayPolicy(Policy):

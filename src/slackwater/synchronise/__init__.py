@@ -30,6 +30,7 @@ and `FrontierSync` let an event go at the step that allows it; `TreeSync` tests 
 has waited longest, so it may let go later, never earlier.
 """
 
+from slackwater.core.callable_module import make_callable
 from slackwater.synchronise.config import Synchroniser
 from slackwater.synchronise.frontier import FrontierSync
 from slackwater.synchronise.indexed_list import IndexedListSync
@@ -53,3 +54,5 @@ __all__ = [
     "TreeSync",
     "method_named",
 ]
+
+make_callable(__name__)  # slackwater.synchronise(df, …) is slackwater.frames.synchronise

@@ -28,7 +28,7 @@ def match(
     source: str | None = None,
     sequence: str | None = None,
     by: str | Sequence[str] = (),
-    slack: Duration | Policy = "0s",
+    slack: Duration | Policy | None = None,
     emit: str = "final",
     select: str = "skip_till_any",
     max_matches: int = 1_000_000,
@@ -54,7 +54,8 @@ def match(
     by
         Key columns, beside those that the pattern's WHERE equates.
     slack
-        How far back in time an event may come: a duration, or a policy that estimates it.
+        How far back in time an event may come: a duration, or a policy that estimates it; by
+        default the policy that `reorder` picks.
     emit
         "final": a match comes once, when nothing can undo it. "eager": at once, and a retraction
         with the same id if a late event undoes it.

@@ -84,8 +84,8 @@ def query(
                               expected="a DataFrame instead of the session")
         waits = policy if slack is None else slack
         return match(data, text, time=time, arrival=arrival, sequence=sequence, source=source,
-                     type=type or "type", by=by, slack="0s" if waits is None else waits, emit=emit,
-                     unit=unit, quiet=quiet, shards=shards)
+                     type=type or "type", by=by, slack=waits, emit=emit, unit=unit,
+                     quiet=quiet, shards=shards)
     df = data if isinstance(data, DataFrame) else data.table(parse_select(text).source)
     df, arrival = with_arrival(df, arrival, step="query")
     by = column_names(by)

@@ -1,0 +1,58 @@
+"""Small tables for notebooks: whatever the values are, they are text and never markup.
+
+May import: plain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+from slackwater.core.plain import plain, to_json
+
+__all__ = ["html_pairs", "html_table", "html_text"]
+
+
+def html_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A table with a caption.
+
+    Examples
+    --------
+    >>> html_table("a < b", ["x"], [[None], ["<b>"]])
+    '<table><caption>a &lt; b</caption><thead><tr><th>x</th></tr></thead><tbody><tr><td
+    style="text-align:left">–</td></tr><tr><td
+    style="text-align:left">&lt;b&gt;</td></tr></tbody></table>'
+    """
+    head = "".join(f"<th>{escape(str(name))}</th>" for name in columns)
+    body = "".join("<tr>" + "".join(_cell(value) for value in row) + "</tr>" for row in rows)
+    return (f"<table><caption>{escape(title)}</caption><thead><tr>{head}</tr></thead>"
+            f"<tbody>{body}</tbody></table>")
+
+
+def html_pairs(title: str, facts: Mapping[str, Any]) -> str:
+    """Names and values, one pair per line."""
+    return html_table(title, ("", ""), facts.items())
+
+
+def html_text(text: str) -> str:
+    """Text whose lines and blanks are kept, such as a plan."""
+    return f"<pre>{escape(text)}</pre>"
+
+
+def _cell(value: Any) -> str:
+    side = "right" if isinstance(value, (int, float)) and not isinstance(value, bool) else "left"
+    return f'<td style="text-align:{side}">{escape(_shown(value))}</td>'
+
+
+def _shown(value: Any) -> str:
+    value = plain(value)
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return value if isinstance(value, str) else to_json(value)
