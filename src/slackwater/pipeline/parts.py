@@ -12,7 +12,7 @@ from slackwater.pipeline.connectors import SINKS, SOURCES, GatewaySource, SinkCo
 from slackwater.pipeline.mistakes import Place
 from slackwater.pipeline.nodes import UNSET, Entry, Node
 from slackwater.pipeline.sql_streams import sql_streams
-from slackwater.pipeline.steps import KINDS, OPTIONS, Step, StreamName
+from slackwater.pipeline.steps import KINDS, OPTIONS, PASSED_ON, Step, StreamName
 from slackwater.pipeline.values import BAD, OptionReader, check_names, read_config
 from slackwater.query import QueryError, query_kind
 from slackwater.query.correlate_parse import parse_correlate
@@ -183,7 +183,7 @@ class _StepReader:
         text = self._reader.read("text", head.node, where)
         if text is BAD:
             return "", (), None
-        if head.name in ("reorder", "synchronise"):
+        if head.name in PASSED_ON:
             return head.name, (StreamName.parse(text),), None
         if head.name == "sql":
             names = sql_streams(text)
