@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1] / "src" / "slackwater"
 LAYERS = [
-    {"core"}, {"reorder"}, {"synchronise", "window", "pattern", "correlate", "checks"},
+    {"core"}, {"reorder"}, {"dedupe", "synchronise", "window", "pattern", "correlate", "checks"},
     {"query"}, {"datasets"}, {"frames"}, {"evaluate"}, {"papers"},
     {"gateway", "pipeline"}, {"spark"}, {"cli"},
 ]

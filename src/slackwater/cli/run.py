@@ -50,7 +50,8 @@ def command(
                 numbers = runner.run_pipeline(
                     pipeline, session, until_done=until_done, keep_held=keep_held, fresh=fresh,
                     stop=stop,
-                    started=lambda told: _started(pipeline, told, until_done))
+                    started=lambda told: _started(pipeline, told, until_done),
+                    warn=lambda words: typer.echo(f"slackwater: warning: {words}", err=True))
         finally:
             session.stop()
     except SlackwaterError as error:
@@ -60,7 +61,8 @@ def command(
         raise typer.Exit(1 if isinstance(error, runner.RunError) else 2) from None
     summary = numbers.summary()
     if json:
-        print_json({"pipeline": pipeline.name, "streams": summary})
+        print_json({"pipeline": pipeline.name, "streams": summary,
+                    "dead_letters": numbers.dead_letters})
     else:
         names = ("in", "ready", "late", "quarantined")
         print_table(pipeline.name, ["stream", *names],

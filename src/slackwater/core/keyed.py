@@ -396,9 +396,12 @@ class KeyedLogic(StageLogic):
         return again
 
     def _sweep(self, rows: int, *, at_once: bool = False) -> None:
-        """Forget who is silent, now and then: a look at all for as many rows as there are."""
+        """Forget who is silent, now and then: a look at all for half as many rows as there are.
+
+        Not for as many: where every row brings a key of its own, they would stay ahead for ever.
+        """
         self._since_sweep += rows
-        if not at_once and self._since_sweep < max(self.remembered(), _SWEEP):
+        if not at_once and self._since_sweep < max(self.remembered() // 2, _SWEEP):
             return
         self._since_sweep = 0
         if self.forget_after is not None:

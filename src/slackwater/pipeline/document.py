@@ -68,6 +68,8 @@ class Pipeline:
         See the user's page; a trigger of None: the next micro-batch as soon as one is done.
     sources, sinks
         By name.
+    dead_letters
+        Where rows go that a sink refuses.
     steps
         By name, each after those that it reads.
     schemas
@@ -87,6 +89,7 @@ class Pipeline:
     sources: Mapping[str, Source]
     steps: Mapping[str, Step]
     sinks: Mapping[str, Sink]
+    dead_letters: SinkConfig
     schemas: Mapping[StreamName, pa.Schema | None] = field(repr=False, default_factory=dict)
     secrets: Secrets = field(repr=False, compare=False, default_factory=Secrets)
     notes: tuple[Mistake, ...] = ()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from slackwater.pipeline.document import Pipeline
+from slackwater.pipeline.option import shown
 from slackwater.pipeline.run_log import RunLog
 from slackwater.pipeline.steps import Step
 from slackwater.query.select_parse import parse_select
@@ -75,6 +76,8 @@ class Numbers:
     ----------
     pipeline
         Whose run.
+    warn
+        Called with what someone should look at.
     """
 
     pipeline: Pipeline
@@ -82,6 +85,9 @@ class Numbers:
     queries: dict[str, QueryNumbers] = field(default_factory=dict)
     sources: dict[tuple[str, str], Health] = field(default_factory=dict)
     began: float = field(default_factory=time.time)
+    warn: Callable[[str], None] | None = None
+    dead_letters: dict[str, int] = field(default_factory=dict)
+    """Rows that each sink has refused."""
 
     def __post_init__(self) -> None:
         self.lock = threading.Lock()
@@ -126,17 +132,32 @@ class Numbers:
                 health.late += late.get(name, 0)
                 health.seen = max(health.seen, when)
 
+    def refused(self, counts: Mapping[str, int]) -> None:
+        """Note how many rows sinks have refused since the run began, and warn of more."""
+        for sink, count in counts.items():
+            before = self.dead_letters.get(sink, 0)
+            if count == before:
+                continue
+            with self.lock:
+                self.dead_letters[sink] = count
+            where = shown(self.pipeline.dead_letters).get("path")
+            self._news.append({"event": "refused", "sink": sink, "rows": count - before})
+            if self.warn is not None:
+                self.warn(f"sinks.{sink} has refused {count - before} row"
+                          f"{'' if count - before == 1 else 's'} ({count} since the start); they "
+                          f"are in the dead letters{'' if where is None else f': {where}'}")
+
     @contextmanager
     def told(self) -> Iterator[None]:
         """While a run lasts: the port answers and the log is written."""
-        from slackwater.pipeline.metrics_server import serve_metrics
-
         asked = self.pipeline.metrics
         with ExitStack() as open_things:
             if asked.log is not None:
                 self._log = open_things.enter_context(RunLog(Path(asked.log)))
                 self._log.write({"event": "start", "pipeline": self.pipeline.name})
             if asked.port is not None:
+                from slackwater.pipeline.metrics_server import serve_metrics
+
                 open_things.enter_context(serve_metrics(self, asked.host, asked.port))
             try:
                 yield

@@ -15,7 +15,7 @@ from slackwater.pipeline.steps import Step, StreamName
 from slackwater.query.ast import Name
 from slackwater.query.select_parse import parse_select
 
-__all__ = ["follows_in_order", "in_order", "keys_of", "time_of"]
+__all__ = ["follows_in_order", "in_order", "keys_of", "order_of", "time_of"]
 
 _ORDERING = ("reorder", "synchronise")
 _TWO = ("correlate", "pairs")
@@ -34,6 +34,17 @@ def keys_of(step: Step) -> tuple[str, ...]:
     return step.keys
 
 
+def order_of(step: Step, steps: Mapping[str, Step]) -> tuple[str, ...]:
+    """The columns by whose values a step's results are in order, each by itself; none: all are.
+
+    What `dedupe` lets pass stays in the order in which it came.
+    """
+    if step.kind != "dedupe":
+        return keys_of(step)
+    keys = order_of(steps[step.inputs[0].node], steps)
+    return keys if set(keys) <= set(keys_of(step)) else ()
+
+
 def follows_in_order(step: Step, stream: StreamName, steps: Mapping[str, Step]) -> bool:
     """Whether a stream comes in the order of the time by which a step that reads it goes."""
     above = steps.get(stream.node)
@@ -41,7 +52,7 @@ def follows_in_order(step: Step, stream: StreamName, steps: Mapping[str, Step]) 
         return False
     if above.options.get("unit") != step.options.get("unit"):
         return False
-    if above.kind in _ORDERING:
+    if above.kind in _ORDERING or (above.kind == "dedupe" and above.ordered):
         return time_of(above) == time_of(step)
     return above.kind == "select" and time_of(step) in _window_ends(above)
 

@@ -11,12 +11,15 @@ from typing import Any
 
 from slackwater.synchronise import METHODS
 
-__all__ = ["COLUMN_ROLES", "KINDS", "OPTIONS", "OUTCOMES", "Step", "StreamName"]
+__all__ = ["COLUMN_ROLES", "KINDS", "OPTIONS", "OUTCOMES", "PASSED_ON", "Step", "StreamName"]
 
-KINDS = ("reorder", "synchronise", "query", "correlate", "sql")
+KINDS = ("dedupe", "reorder", "synchronise", "query", "correlate", "sql")
 """The names by which a step says what it does; each names its input or holds its text."""
 
 OUTCOMES = ("ready", "late", "quarantined")
+
+PASSED_ON = ("dedupe", "reorder", "synchronise")
+"""Steps whose results are rows of their input, as they came."""
 
 COLUMN_ROLES = ("time", "arrival", "source", "sequence", "type", "time_min", "time_max",
                 "watermark")
@@ -31,6 +34,8 @@ _INTERVALS: dict[str, Any] = {
     "shards": "count"}
 
 OPTIONS: dict[str, dict[str, Any]] = {
+    "dedupe": {"by": "keys", "within": "duration", "time": "key", "arrival": "key", "unit": _UNITS,
+               "max_future_skew": "duration", **_RUN},
     "reorder": {"policy": "policy", **_ROLES, "by": "keys", "scope": "keys",
                 "max_future_skew": "duration", "max_delay": "maybe_duration", "align": "flag",
                 **_RUN},
@@ -86,8 +91,8 @@ class Step:
     name
         The name of its stream.
     kind
-        ``reorder``, ``synchronise``, ``select``, ``event``, ``pairs`` (a query over two streams),
-        ``correlate`` or ``sql``.
+        ``dedupe``, ``reorder``, ``synchronise``, ``select``, ``event``, ``pairs`` (a
+        query over two streams), ``correlate`` or ``sql``.
     inputs
         The streams that it reads.
     text

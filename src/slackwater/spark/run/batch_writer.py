@@ -14,10 +14,11 @@ from slackwater.core.errors import DataError
 from slackwater.core.names import BUCKET
 from slackwater.pipeline.steps import OUTCOMES, Step, StreamName
 from slackwater.spark.packing import unpack
+from slackwater.spark.run.dead_letters import DeadLetters
 from slackwater.spark.run.failures import words_of
 from slackwater.spark.run.streams import for_sink, outcome_rows
 from slackwater.spark.run.tables import run_sql
-from slackwater.spark.sinks import Sink
+from slackwater.spark.sinks import Choosy, Sink
 
 __all__ = ["COUNTED", "BatchWriter", "BranchWriter", "Outlet"]
 
@@ -27,16 +28,20 @@ COUNTED: dict[str, dict[str, int]] = {}
 
 @dataclass(frozen=True)
 class Outlet:
-    """A sink and the stream whose rows it takes."""
+    """A sink, the stream whose rows it takes, and where those go that it refuses."""
 
     name: str
     sink: Sink
     stream: StreamName
+    dead: DeadLetters | None = None
 
     def write(self, df: DataFrame, batch_id: int) -> None:
         """Write the rows of a micro-batch; a failure is the sink's, and says so."""
         try:
-            self.sink.write(df, batch_id)
+            if self.dead is not None and isinstance(self.sink, Choosy):
+                self.dead.write_good(self.sink, df, batch_id)
+            else:
+                self.sink.write(df, batch_id)
         except Exception as error:
             raise DataError(f"the sink {self.name!r} failed: {words_of(error)}",
                             step=f"sinks.{self.name}") from error
