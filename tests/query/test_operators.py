@@ -1,4 +1,4 @@
-"""Every entry of the table of operators: the Arrow back end, the compiled machine, and the rules."""
+"""Every entry of the table of operators: both back ends, and the rules in plain Python."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ that is not finite is NULL.
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +41,7 @@ _MIN, _FIRST = int(Aggregate.MIN), int(Aggregate.FIRST)
 
 @inner
 def fold(kind: int, column: int, real: bool, rows: Int64, first: int, last: int, value: Int64,
-         reals: Float64, known: NDArray[np.bool_]) -> tuple[int, float, int]:
+         reals: Float64, known: NDArray[np.bool_]) -> tuple[Any, Any, int]:
     """The aggregate of rows[first … last]: as int64, as float64, and which of them it is."""
     if kind >= _FIRST:
         row = rows[first] if kind == _FIRST else rows[last]

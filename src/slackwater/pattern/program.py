@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -166,7 +166,7 @@ def assemble(conditions: list[Condition]) -> Programs:
 
 
 @inner
-def _product(a: int, b: int) -> tuple[int, bool]:
+def _product(a: int, b: int) -> tuple[Any, Any]:
     """The product, and whether it fits; only near the limit it takes a division to know."""
     rough = abs(float(a) * float(b))
     if rough < 9.2e18:
@@ -181,7 +181,7 @@ def _product(a: int, b: int) -> tuple[int, bool]:
 
 
 @inner
-def _whole(op: int, a: int, b: int) -> tuple[int, bool]:
+def _whole(op: int, a: int, b: int) -> tuple[Any, Any]:
     """Arithmetic on int64, and whether there is a result."""
     # asked before: what a compiler makes of a sum that has gone round is its own affair
     if op == _ADD_I:
@@ -301,7 +301,7 @@ def _unary(op: int, at: int, prog: Programs) -> None:
             si[at], sk[at] = np.int64(np.rint(sf[at])), INTEGER
         else:
             sk[at] = NULL
-    elif op == _NEG_I or op == _ABS_I:
+    elif op in (_NEG_I, _ABS_I):
         if si[at] == _SMALLEST:
             sk[at] = NULL
         else:
@@ -374,7 +374,7 @@ def run(g: int, prog: Programs, ev: Events, now: Int64, prev: Int64, chain: Int6
                     ev.known)
             else:
                 row = now[a] if op <= _LOAD_LAST else prev[a]
-                real = op == _LOAD_F or op == _PREV_F
+                real = op in (_LOAD_F, _PREV_F)
                 if real:
                     sf[top] = ev.real[b, row]
                 else:

@@ -21,7 +21,6 @@ __all__ = ["add_i", "divide_f", "finite", "floor_divide_i", "modulo_f", "modulo_
 Value = Any  # an Arrow array or scalar
 _INT, _REAL = TYPES["integer"], TYPES["real"]
 _LEAST = -(2**63)
-_TENS = np.array([10**k for k in range(19)], np.int64)
 
 
 def read(column: Value, want: pa.DataType) -> Value:
@@ -95,9 +94,8 @@ def _multiply_overflows(x: Any, y: Any) -> Any:
     x, y = np.broadcast_arrays(np.atleast_1d(x), np.atleast_1d(y))
     safe = np.where((x == 0) | (x == -1), 1, x)  # the smallest int64 has no opposite
     wrong = np.floor_divide(x * y, safe) != y
-    exact = np.where(x == 0, False, np.where(x == -1, y == _LEAST, wrong | (
+    return np.where(x == 0, False, np.where(x == -1, y == _LEAST, wrong | (
         np.remainder(x * y, safe) != 0)))
-    return exact
 
 
 add_i = _unless(_add_overflows, pc.add, pc.add_checked)

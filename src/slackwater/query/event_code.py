@@ -21,7 +21,7 @@ from slackwater.query.event_plan import accesses, is_aggregate
 from slackwater.query.expression import Compiled, evaluate_typed
 from slackwater.query.kinds import TYPES
 from slackwater.query.operators import FUNCTIONS, OPERATORS, raw_kind
-from slackwater.query.typed import Apply, Checker, Constant, Leaf, Typed, leaves
+from slackwater.query.typed import Apply, Checker, Leaf, Typed, leaves
 
 __all__ = ["Coder", "Lane", "bits", "plain_element", "stand_in"]
 

@@ -95,43 +95,49 @@ def _as_result(value: Any, want: pa.DataType) -> Any:
 
 def _entry(name: str, operands: Sequence[str], result: str, arrow: Callable[..., Any],
            *code: Op, reads: Sequence[str] | None = None, machine: bool = True,
-           **rules: str) -> Operator:
+           nulls: str = "gives NULL", nan: str = "–", overflow: str = "–") -> Operator:
     raw = tuple(reads or (raw_kind(k) for k in operands))
-    return Operator(name, tuple(operands), result, arrow, code if machine else None, raw, **rules)
+    return Operator(name, tuple(operands), result, arrow, code if machine else None, raw, nulls,
+                    nan, overflow)
 
 
 def _arithmetic() -> Iterator[Operator]:
-    whole, reals = {"overflow": "gives NULL"}, {"nan": "gives NULL", "overflow": "gives NULL"}
     plus = [("integer", "integer", "integer"), ("duration", "duration", "duration"),
             ("timestamp", "duration", "timestamp"), ("duration", "timestamp", "timestamp")]
     minus = [*plus[:3], ("timestamp", "timestamp", "duration")]
+    times = [("integer", "integer", "integer"), ("duration", "integer", "duration"),
+             ("integer", "duration", "duration")]
     for name, kinds, arrow, op in (("+", plus, a.add_i, Op.ADD_I),
-                                   ("-", minus, a.subtract_i, Op.SUB_I)):
-        for *operands, result in kinds:
-            yield _entry(name, operands, result, arrow, op, **whole)
+                                   ("-", minus, a.subtract_i, Op.SUB_I),
+                                   ("*", times, a.multiply_i, Op.MUL_I)):
+        for left, right, result in kinds:
+            yield _entry(name, (left, right), result, arrow, op, overflow="gives NULL")
+    both = ("real", "real")
     for name, plain, op in (("+", pc.add, Op.ADD_F), ("-", pc.subtract, Op.SUB_F),
                             ("*", pc.multiply, Op.MUL_F)):
-        yield _entry(name, ("real", "real"), "real", f.real_function(plain), op, **reals)
-    both = ("real", "real")
-    for *operands, result in (("integer", "integer", "integer"), ("duration", "integer", "duration"),
-                              ("integer", "duration", "duration")):
-        yield _entry("*", operands, result, a.multiply_i, Op.MUL_I, **whole)
-    for operands in (("duration", "real"), ("real", "duration")):
-        yield _entry("*", operands, "duration", _rounded(f.real_function(pc.multiply)), Op.MUL_F,
-                     Op.ROUND, reads=both, **reals)
+        yield _real(name, both, "real", f.real_function(plain), op)
+    for pair in (("duration", "real"), ("real", "duration")):
+        yield _real("*", pair, "duration", _rounded(f.real_function(pc.multiply)), Op.MUL_F,
+                    Op.ROUND)
     # a quotient is never whole, as in Spark: 7 / 2 is 3.5
-    for operands in (("integer", "integer"), both, ("duration", "duration")):
-        yield _entry("/", operands, "real", a.divide_f, Op.DIV_F, reads=both, **reals)
-    yield _entry("/", ("duration", "real"), "duration", _rounded(a.divide_f), Op.DIV_F, Op.ROUND,
-                 reads=both, **reals)
+    for pair in (("integer", "integer"), both, ("duration", "duration")):
+        yield _real("/", pair, "real", a.divide_f, Op.DIV_F)
+    yield _real("/", ("duration", "real"), "duration", _rounded(a.divide_f), Op.DIV_F, Op.ROUND)
     yield _entry("%", ("integer", "integer"), "integer", a.modulo_i, Op.MOD_I)
-    yield _entry("%", both, "real", a.modulo_f, Op.MOD_F, **reals)
+    yield _real("%", both, "real", a.modulo_f, Op.MOD_F)
     yield _entry("//", ("integer", "integer"), "integer", a.floor_divide_i, Op.DIV_I)
     for kind in ("integer", "duration"):
-        yield _entry("neg", (kind,), kind, f.negate_i, Op.NEG_I, **whole)
-        yield _entry("abs", (kind,), kind, f.absolute_i, Op.ABS_I, **whole)
+        yield _entry("neg", (kind,), kind, f.negate_i, Op.NEG_I, overflow="gives NULL")
+        yield _entry("abs", (kind,), kind, f.absolute_i, Op.ABS_I, overflow="gives NULL")
     yield _entry("neg", ("real",), "real", f.real_function(pc.negate), Op.NEG_F, nan="gives NULL")
     yield _entry("abs", ("real",), "real", f.real_function(pc.abs), Op.ABS_F, nan="gives NULL")
+
+
+def _real(name: str, operands: tuple[str, str], result: str, arrow: Callable[..., Any],
+          *code: Op) -> Operator:
+    """Arithmetic that is done in reals, whatever its operands are."""
+    return _entry(name, operands, result, arrow, *code, reads=("real", "real"), nan="gives NULL",
+                  overflow="gives NULL")
 
 
 def _rounded(run: Callable[..., Any]) -> Callable[..., Any]:
@@ -140,7 +146,8 @@ def _rounded(run: Callable[..., Any]) -> Callable[..., Any]:
 
 def _logic() -> Iterator[Operator]:
     tests = (("=", pc.equal, Op.EQ), ("!=", pc.not_equal, Op.NE), ("<", pc.less, Op.LT),
-             ("<=", pc.less_equal, Op.LE), (">", pc.greater, Op.GT), (">=", pc.greater_equal, Op.GE))
+             ("<=", pc.less_equal, Op.LE), (">", pc.greater, Op.GT),
+             (">=", pc.greater_equal, Op.GE))
     for (name, arrow, op), kind in product(tests, KINDS):
         raw = "integer" if kind == "boolean" else raw_kind(kind)
         yield _entry(name, (kind, kind), "boolean", arrow, op, reads=(raw, raw),
@@ -177,21 +184,22 @@ def _choices() -> Iterator[Operator]:
 
 
 def _functions() -> Iterator[Operator]:
-    null = {"nan": "gives NULL"}
+    null = "gives NULL"
     for name, arrow, op in (("sign", pc.sign, Op.SIGN_F), ("floor", pc.floor, Op.FLOOR),
                             ("ceil", pc.ceil, Op.CEIL), ("sqrt", pc.sqrt, Op.SQRT)):
-        yield _entry(name, ("real",), "real", f.real_function(arrow), op, **null)
-    yield _entry("round", ("real",), "real", f.round_half_away, Op.ROUND_F, **null)
+        yield _entry(name, ("real",), "real", f.real_function(arrow), op, nan=null)
+    yield _entry("round", ("real",), "real", f.round_half_away, Op.ROUND_F, nan=null)
     yield _entry("sign", ("integer",), "integer", lambda x: pc.cast(pc.sign(x), pa.int64()),
                  Op.SIGN_I)
     for name in ("round", "floor", "ceil"):
         yield _entry(name, ("integer",), "integer", lambda x: x)
     yield _entry("round", ("integer", "integer"), "integer", a.round_digits_i, machine=False,
                  overflow="gives NULL")
-    yield _entry("round", ("real", "integer"), "real", a.round_digits_f, machine=False, **null)
+    yield _entry("round", ("real", "integer"), "real", a.round_digits_f, machine=False, nan=null)
     for name, arrow in (("exp", pc.exp), ("ln", pc.ln), ("log10", pc.log10)):
-        yield _entry(name, ("real",), "real", f.real_function(arrow), machine=False, **null)
-    yield _entry("power", ("real", "real"), "real", f.real_function(pc.power), machine=False, **null)
+        yield _entry(name, ("real",), "real", f.real_function(arrow), machine=False, nan=null)
+    yield _entry("power", ("real", "real"), "real", f.real_function(pc.power), machine=False,
+                 nan=null)
     for name, arrow in (("lower", pc.utf8_lower), ("upper", pc.utf8_upper),
                         ("trim", pc.utf8_trim_whitespace)):
         yield _entry(name, ("text",), "text", arrow, machine=False)

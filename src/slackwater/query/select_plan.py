@@ -13,8 +13,8 @@ from slackwater.core.names import unused
 from slackwater.query.ast import Call, Expr, Literal, Name, Star, rewrite, walk
 from slackwater.query.errors import QueryError, check_result_name
 from slackwater.query.expression import Compiled, compile, compile_condition, schema_lookup
-from slackwater.query.operators import FUNCTIONS as SCALARS
 from slackwater.query.kinds import as_kind, kind_of
+from slackwater.query.operators import FUNCTIONS as SCALARS
 from slackwater.query.select_parse import Item, Select
 from slackwater.query.ticks import unit_lookup
 from slackwater.window import FUNCTIONS, Aggregate, Window

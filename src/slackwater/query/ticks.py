@@ -42,12 +42,14 @@ def ticks_of(operator: str, operands: Sequence[Ticks | None]) -> Ticks | None:
         return None
     kinds, unit = [None if t is None else t[0] for t in operands], known[0][1]
     if operator in ("+", "-"):
-        found = {("+", "timestamp", "duration"): "timestamp",
-                 ("+", "duration", "timestamp"): "timestamp",
-                 ("+", "duration", "duration"): "duration",
-                 ("-", "timestamp", "timestamp"): "duration",
-                 ("-", "timestamp", "duration"): "timestamp",
-                 ("-", "duration", "duration"): "duration"}.get((operator, *kinds))
+        known_sums: dict[tuple[str | None, ...], str] = {
+            ("+", "timestamp", "duration"): "timestamp",
+            ("+", "duration", "timestamp"): "timestamp",
+            ("+", "duration", "duration"): "duration",
+            ("-", "timestamp", "timestamp"): "duration",
+            ("-", "timestamp", "duration"): "timestamp",
+            ("-", "duration", "duration"): "duration"}
+        found = known_sums.get((operator, *kinds))
         return None if found is None else (found, unit)
     if operator == "*":
         return ("duration", unit) if sorted(kinds, key=str) == [None, "duration"] else None
@@ -57,6 +59,6 @@ def ticks_of(operator: str, operands: Sequence[Ticks | None]) -> Ticks | None:
 
 
 def unit_lookup(roles: Roles) -> Callable[[Name], str | None]:
-    """A `unit_of` for `slackwater.query.expression.compile`: the columns of times by their roles."""
+    """A `unit_of` for `slackwater.query.expression.compile`: times by their roles."""
     times = {roles.time, roles.arrival, roles.time_min, roles.time_max}
     return lambda name: roles.unit if name.name in times else None
