@@ -181,3 +181,18 @@ def test_optimisations_change_nothing(switch: str, drawn: Any, events: Any) -> N
     for emit in EMIT:
         kernel = event_query(text, roles, slack=f"{SLACK}s", emit=emit, **{switch: False})
         assert harness.run(kernel, events).counts() == want
+
+
+@pytest.mark.parametrize(("text", "arrivals", "emit", "switch", "slack"), [
+    # a negated event outside the interval undoes nothing, also where the window does not prune
+    ("EVENT SEQ(A a, !(B b)) WITHIN 3 s", "A0 B8", "eager", "use_partition", "60s"),
+    # a negated event is needed until the matches that wait for it have been judged
+    ("EVENT SEQ(A a, !(B b), C c) WITHIN 5 s", "A0 C2 B1 B100", "final", "sort_batches", "2s"),
+])
+def test_a_switch_decides_nothing(text: str, arrivals: str, emit: str, switch: str,
+                                  slack: str) -> None:
+    events = [{"type": a[0], "time": 1_700_000_000 + int(a[1:])} for a in arrivals.split()]
+    roles = Roles("time", type="type", unit="s")
+    found = [harness.run(event_query(text, roles, slack=slack, emit=emit, **{switch: value}),
+                         events).counts() for value in (True, False)]
+    assert found[0] == found[1]

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from slackwater.core.errors import DataError
 from slackwater.core.events import NEVER
 from slackwater.core.kernel import Store
 from slackwater.core.keyed import Keyed, KeyedLogic
+from slackwater.core.outcome import outcome
 from slackwater.core.release import promise_walk
 from slackwater.core.stage import NONE, Step, how_late, role_names
 from slackwater.core.state.buffer import Buffer, Rows
@@ -73,10 +73,10 @@ class MatchLogic(KeyedLogic):
         first = self._live.rows
         kept = self._runner.take_in(new.rows, new.time, new.n, given.slot, late_by > 0)
         passed = Passed(given.slot, walk.out[:, 0].copy(), late_by, new.arrival)
-        ready = self._emit(first, kept, passed, new.n)
+        ready, refused = self._emit(first, kept, passed, new.n)
         late = np.flatnonzero(late_by)
         return Step([ready], late=new.rows.take(pa.array(late)), why_late=how_late(late_by[late]),
-                    late_at=new.arrival[late])
+                    late_at=new.arrival[late], refused=refused)
 
     def pass_time_keyed(self, now: int) -> Step:
         """Let every stream reach `now`."""
@@ -111,10 +111,12 @@ class MatchLogic(KeyedLogic):
     def _quiet(self) -> Step:
         if self._bound is None or self.schema is None:
             return Step([pa.record_batch({})])
-        return Step([self._emit(self._live.rows, NONE, Passed(NONE, NONE, NONE, NONE), NONE)])
+        ready, refused = self._emit(self._live.rows, NONE, Passed(NONE, NONE, NONE, NONE), NONE)
+        return Step([ready], refused=refused)
 
-    def _emit(self, first: int, kept: Int64, passed: Passed, n: Int64) -> pa.RecordBatch:
-        """Match, and emit what is to be emitted by now."""
+    def _emit(self, first: int, kept: Int64, passed: Passed,
+              n: Int64) -> tuple[pa.RecordBatch, list[pa.RecordBatch]]:
+        """Match; what is to be emitted by now, and the rows with too many matches."""
         assert self._bound is not None
         assert self.schema is not None
         self._changed = True
@@ -128,8 +130,15 @@ class MatchLogic(KeyedLogic):
         self._marks["emitted"][:] = mark
         ready = ready_batch(found, step, self._live, config.pattern.components, self.schema,
                             self._bound, config.roles.arrival)
+        refused = self._refused()
         self._compact()
-        return ready
+        return ready, refused
+
+    def _refused(self) -> list[pa.RecordBatch]:
+        """The rows whose matches are too many, with the reason."""
+        given, self._runner.refused = self._runner.refused, []
+        return [outcome(self._live.payload(rows), why, self._live["time"][rows])
+                for rows, why in given]
 
     def _due(self, found: Matches, step: Int64, batch: Batch) -> tuple[Matches, Int64]:
         """Add the waiting matches that have become final."""
@@ -147,13 +156,24 @@ class MatchLogic(KeyedLogic):
                 np.concatenate([step, steps]))
 
     def _wait(self, waiting: Rows | None) -> None:
-        if waiting is not None:
+        if waiting is None:
+            return
+        limit = self._config.max_matches
+        room = limit - len(self._waiting)
+        if len(waiting) > room:
+            # those of the last arrivals have no room: all matches of a row wait, or none
+            order = np.argsort(waiting.n, kind="stable")
+            cut = waiting.n[order[max(room, 0)]]
+            out = np.unique(waiting.n[waiting.n >= cut])
+            rows = np.searchsorted(self._live["n"], out)
+            self._runner.refused.append((rows, np.full(len(rows), (
+                f"its matches cannot wait: more than {limit:,} would, until nothing can undo them "
+                "(max_matches)"), object)))
+            keep = np.flatnonzero(waiting.n < cut)
+            waiting = Rows(waiting.key[keep], waiting.time[keep], waiting.n[keep],
+                           waiting.payload.take(pa.array(keep)))
+        if len(waiting):
             self._waiting.add(waiting)
-        if len(self._waiting) > self._config.max_matches:
-            raise DataError("too many matches wait until nothing can undo them", step="match",
-                            expected=f"at most {self._config.max_matches} (max_matches)",
-                            got=len(self._waiting),
-                            hint='narrow WHERE or WITHIN, use emit="eager", or raise max_matches')
 
     # -- keys -----------------------------------------------------------------------------------
 
@@ -225,7 +245,8 @@ class MatchLogic(KeyedLogic):
             self._keep_only(~dead)
 
     def _keep_only(self, mask: NDArray[np.bool_]) -> None:
-        live, keep = self._live, np.flatnonzero(mask)
+        live = self._live
+        keep = np.flatnonzero(mask & (live["mask"] != 0))
         self._runner.refill(live.payload(keep), live["time"][keep], live["n"][keep],
                             live["stream"][keep])
 
@@ -266,7 +287,7 @@ class MatchLogic(KeyedLogic):
             oldest = less(mark, self._config.retention)
             held = self._events.due(np.where(oldest == NEVER, NEVER, oldest - (oldest != NEVER)))
             self._events.leave(held, np.ones(len(held), bool))
-        new = np.flatnonzero((live["n"] >= self._saved)
+        new = np.flatnonzero((live["n"] >= self._saved) & (live["mask"] != 0)
                              & ~self._outdated(live["time"], live["stream"]))
         if len(new):
             self._events.add(Rows(live["stream"][new], live["time"][new], live["n"][new],
@@ -308,7 +329,8 @@ class MatchLogic(KeyedLogic):
         self._need()
         if self._bound is None:
             return 0
-        return self._live.rows - int(self._outdated(self._live["time"], self._live["stream"]).sum())
+        live = self._live
+        return int((~self._outdated(live["time"], live["stream"]) & (live["mask"] != 0)).sum())
 
     def ready_schema(self) -> pa.Schema | None:
         """The columns of `Out.ready`, once the input's are known."""

@@ -58,8 +58,11 @@ class Match(Stage):
         ``"skip_till_any"``: every combination of events.  ``"skip_till_next"``: from each first
         event, always the next that fits.  ``"strict"``: as that, and no event in between.
     max_matches
-        How many matches one event may complete, and how many may wait for being final; beyond that
-        the run fails.  Partial results count too: 64 steps of construction for each.
+        How many matches one event may complete, and how many may wait for being final.  Partial
+        results count too: 64 steps of construction for each.  An event beyond that is quarantined
+        with the reason, no match uses it, and the stream goes on.  Which of the events that meet is
+        the one too many depends on the order in which they are looked at: that of arrival, inside a
+        batch that of time.
     max_future_skew
         A row stamped further ahead of its arrival is quarantined.
     forget_after

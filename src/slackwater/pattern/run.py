@@ -8,20 +8,19 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from slackwater.core.errors import DataError
 from slackwater.core.events import FOREVER, NEVER
 from slackwater.core.kernel import MemoryStore
 from slackwater.core.release import order_by_key
 from slackwater.core.state.buffer import Rows
 from slackwater.core.state.keys import Keys
+from slackwater.pattern.accept import new_scratch
 from slackwater.pattern.construct import (
     BUILT,
-    ERROR,
     MATCHES,
     ROWS,
+    TOO_MANY_MATCHES,
     Found,
     fresh_found,
-    new_scratch,
 )
 from slackwater.pattern.finality import Matches, closes, release_steps
 from slackwater.pattern.live import Live
@@ -77,6 +76,8 @@ class Runner:
         self._parts = Keys("parts", self._within, MemoryStore())
         self.live = Live(self._plan, bound.lanes)
         self.built = 0
+        self.refused: list[tuple[Int64, NDArray[np.object_]]] = []
+        """Rows with too many matches, and why; for the logic to hand out."""
 
     # -- events in ------------------------------------------------------------------------------
 
@@ -136,13 +137,18 @@ class Runner:
         retract = config.emit == "eager" and len(plan.gap) > 0
         stepwise = retract or not config.sort_batches
         stream = live["stream"][batch.first:]
-        oldest = less(batch.passed.mark[batch.kept] if stepwise else batch.emitted[stream],
+        # where matches wait, what can undo them is kept until they have been judged
+        oldest = less(batch.passed.mark[batch.kept] if retract else batch.emitted[stream],
                       config.retention)
+        refused = np.zeros(len(stream), np.int64)
         st = live.reserve(self._parts.room, batch.first)
         s = new_scratch(plan.m, len(plan.gap), live.longest())
         found = run_any(self._order(batch.first, stepwise), live["part"], live["mask"], oldest,
                         batch.first, plan, self._programs, live.events(), st, s,
-                        fresh_found(plan.m), config.use_clock, retract)
+                        fresh_found(plan.m), config.use_clock, retract, refused)
+        out = np.flatnonzero(refused)
+        live["mask"][out + batch.first] = 0  # no match uses them, now or later
+        self._hand_out(out + batch.first, refused[out])
         matches = self._matches(found)
         n, begin = live["n"], matches.begin
         completed = (np.maximum.reduceat(n[matches.rows], begin[:-1]) if len(matches)
@@ -154,11 +160,15 @@ class Runner:
         plan, live = self._plan, self.live
         st = live.reserve(self._parts.room, batch.first)
         s = new_scratch(plan.m, len(plan.gap), live.longest())
+        refused = np.zeros(live.rows - batch.first, np.int64)
         found = run_stepwise(self._order(batch.first, True), live["part"], live["mask"],
                              less(batch.passed.mark[batch.kept], self._config.retention),
                              batch.first, plan,
                              self._programs, live.events(), st, s, fresh_found(plan.m),
-                             self._strict)
+                             self._strict, refused)
+        out = np.flatnonzero(refused)
+        live["mask"][out + batch.first] = 0  # no match uses them, now or later
+        self._hand_out(out + batch.first, refused[out])
         matches = self._matches(found)
         return Matches(matches.rows, matches.counts, matches.op, live["n"][matches.trigger])
 
@@ -175,16 +185,24 @@ class Runner:
         starts = np.flatnonzero((live["mask"] & 1 == 1) & (due != FOREVER)
                                 & (touched[part] | (due < mark[stream])))
         s = new_scratch(plan.m, len(plan.gap), live.longest())
+        refused = np.zeros(len(starts), np.int64)
         if self._straight:
-            found = self._matches(run_straight(starts, part, plan, self._programs, live.events(),
-                                               st, s, fresh_found(plan.m, len(starts) + 1)))
+            found = self._matches(run_straight(
+                starts, part, plan, self._programs, live.events(), st, s,
+                fresh_found(plan.m, len(starts) + 1), refused))
         else:
-            found = self._matches(run_starts(starts, part, plan, self._programs, live.events(), st,
-                                             s, fresh_found(plan.m), self._strict))
+            found = self._matches(run_starts(
+                starts, part, plan, self._programs, live.events(), st, s, fresh_found(plan.m),
+                self._strict, refused))
         close = closes(found, plan, live["time"], numbered=self._config.roles.sequence is not None,
                        chosen=True)
         over = less(mark, plan.window)[stream[starts]] > live["time"][starts]
-        due[starts] = np.where(over, FOREVER, _NOTHING)
+        known = less(emitted, plan.window)[stream[starts]] > live["time"][starts]
+        much = refused > 0
+        # a first event with too many matches is handed out once, when its window has closed
+        due[starts] = np.where(over, FOREVER, np.where(much, live["time"][starts] + plan.window,
+                                                       _NOTHING))
+        self._hand_out(starts[much & over & ~known], refused[much & over & ~known])
         whose = stream[found.trigger]
         undecided = close >= mark[whose]
         np.minimum.at(due, found.trigger[undecided], close[undecided])
@@ -260,16 +278,20 @@ class Runner:
         order, _ = order_by_key(part, time, n, self._parts.room)
         return order + first
 
+    def _hand_out(self, rows: Int64, why: Int64) -> None:
+        """Note the rows whose matches are too many."""
+        if not len(rows):
+            return
+        limit = self._config.max_matches
+        told = np.where(why == TOO_MANY_MATCHES,
+                        f"completes more than {limit:,} matches (max_matches)",
+                        f"more than {64 * limit:,} partial matches to be looked at "
+                        "(64 × max_matches)").astype(object)
+        self.refused.append((rows, told))
+
     def _matches(self, found: Found) -> Matches:
         """What a loop found, with the trigger's row in `trigger`."""
         self.built += int(found.fill[BUILT])
-        if found.fill[ERROR]:
-            limit = self._config.max_matches
-            what = ("one event completes too many matches" if found.fill[ERROR] == 1 else
-                    "one event needs too many partial matches to be looked at")
-            raise DataError(what, step="match", expected=f"at most {limit} (max_matches)",
-                            hint="narrow WHERE or WITHIN, select skip_till_next, or raise "
-                                 "max_matches")
         rows, count = int(found.fill[ROWS]), int(found.fill[MATCHES])
         m = self._plan.m
         return Matches(found.rows[:rows], found.counts[: count * m].reshape(-1, m),

@@ -52,6 +52,7 @@ class Plan(NamedTuple):
     free: NDArray[np.bool_]  # a negation without conditions of its own
     negation_start: Int64  # a negation: its conditions are negation_condition[start … next start]
     negation_condition: Int64
+    match_condition: Int64  # the conditions that every match must satisfy
     at_start: Int64  # a (slot, point): its conditions, likewise
     at_condition: Int64
     prune: bool  # push the window into construction (stack partition)
@@ -83,7 +84,9 @@ def schedule(components: tuple[Component, ...], negations: tuple[Negation, ...],
     return Plan(
         m, m + len(negations) + strict, window, np.array(kleene, bool),
         np.array([n.gap for n in negations], np.int64),
-        np.array([not o for o in own], bool), *_flat(own), *_flat(points), prune, limit)
+        np.array([not o for o in own], bool), *_flat(own),
+        np.array([g for g, c in enumerate(conditions) if c.negation is None], np.int64),
+        *_flat(points), prune, limit)
 
 
 def _points(condition: Condition, slot: int, m: int) -> list[int]:

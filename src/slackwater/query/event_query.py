@@ -26,7 +26,8 @@ from slackwater.query.event_code import Coder, bits
 from slackwater.query.event_parse import parse_event
 from slackwater.query.event_plan import EventPlan, accesses, make_plan
 from slackwater.query.event_return import Returns
-from slackwater.query.expression import Compiled, compile, schema_lookup
+from slackwater.query.expression import Compiled, compile_condition, schema_lookup
+from slackwater.query.ticks import unit_lookup
 
 __all__ = ["EventPattern", "event_pattern", "event_query"]
 
@@ -122,23 +123,30 @@ class BoundEvent:
             return lookup(Name(name.qualifier, self._alias.get(name.name, name.name), name.index,
                                at=name.at))
 
+        stamped = unit_lookup(roles)
+
+        def unit_of(name: Name) -> str | None:
+            return stamped(Name(None, self._alias.get(name.name, name.name), at=name.at))
+
         variables: list[Component | Negation] = [*pattern.components, *pattern.negations]
         self._types = [v.types for v in variables]
         self._scan: list[list[Compiled]] = [
-            [compile(e, schema_of, text) for e in plan.scan.get(v.variable, [])] for v in variables]
+            [compile_condition(e, schema_of, text, unit_of=unit_of)
+             for e in plan.scan.get(v.variable, [])] for v in variables]
         keys, loose_keys = self._split_keys(schema_of)
         self.partition = tuple(self._alias.get(c, c) for c in keys)
         self._texts = Keys("texts", ["text"], MemoryStore())
         self._constants: list[str] = []
         coder = Coder(text, {v.variable: i for i, v in enumerate(variables)},
                       {c.variable for c in pattern.components if c.kleene},
-                      len(pattern.components), schema_of, self._constant)
+                      len(pattern.components), schema_of, self._constant, unit_of)
         loose = [e for v in pattern.negations for e in plan.against[v.variable]]
         self.conditions = [coder.condition(e)
                            for e in [*plan.within_match, *loose, *loose_keys]]
         self._lanes = coder.lanes
         self.lanes = len(coder.lanes)
-        self._returns = Returns(pattern.components, plan.tree, schema_of, self._alias)
+        self._returns = Returns(pattern.components, plan.tree, schema_of, self._alias,
+                                unit_of)
         self.fields = self._returns.fields
 
     def _split_keys(self, schema_of: Callable[[Name], pa.DataType]) -> tuple[list[str], list[Expr]]:
