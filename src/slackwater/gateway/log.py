@@ -11,8 +11,9 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from slackwater.core.errors import ConfigError, DataError, SlackwaterError
 from slackwater.gateway.clock import STEP, Clock, system_micros
 from slackwater.gateway.frames import SEGMENT
 from slackwater.gateway.keep import Keeper, Limits
-from slackwater.gateway.places import Place, commit, folder_made, read_end, readers
+from slackwater.gateway.places import Place, commit, folder_made, folder_synced, read_end, readers
 from slackwater.gateway.segments import Segment, recover
 from slackwater.gateway.store import Appended, Backlogged, LogFailed, Packed
 from slackwater.gateway.writer import Writer, is_full
@@ -81,7 +82,7 @@ class Log:
     Raises
     ------
     ConfigError
-        If another process has the log open.
+        If another process has the log open, or its files cannot be made.
     DataError
         If a record before the tail is damaged.
     """
@@ -93,14 +94,15 @@ class Log:
         self.limits = limits or Limits()
         self.counters = Counters()
         self.damaged: list[str] = []
-        folder_made(self.folder)
-        self._lock_file = _locked(self.folder)
-        try:
-            self._clock = Clock(self.folder / "clock", wall=clock, trust=trust_clock)
-            self._open(readers, verify_all)
-        except BaseException:
-            os.close(self._lock_file)
-            raise
+        with _said_clearly(self.folder):
+            folder_made(self.folder)
+            self._lock_file = _locked(self.folder)
+            try:
+                self._clock = Clock(self.folder / "clock", wall=clock, trust=trust_clock)
+                self._open(readers, verify_all)
+            except BaseException:
+                os.close(self._lock_file)
+                raise
         self._wake = threading.Condition()
         self._pending: list[_Entry] = []
         self._pending_bytes = 0
@@ -365,9 +367,22 @@ class Log:
         for segment in self._keeper.due(self._segments, now):
             self._segments.remove(segment)
             segment.path.unlink(missing_ok=True)
+            folder_synced(self.folder)  # one after another: a gap would look like damage
             self.counters.deleted_segments += 1
             _log.info("%s: let go of %s, records %d to %d", self.folder, segment.path.name,
                       segment.base, segment.end - 1)
+
+
+@contextmanager
+def _said_clearly(folder: Path) -> Iterator[None]:
+    """What the system says of a folder that cannot be used, as an error of the configuration."""
+    try:
+        yield
+    except OSError as problem:
+        raise ConfigError("the log cannot be opened", step="gateway log",
+                          got=f"{folder}: {problem.strerror}",
+                          expected="a folder on a disk with some room, that this user may change"
+                          ) from problem
 
 
 def _lengths(payloads: Sequence[bytes] | Packed) -> npt.NDArray[np.uint32]:
@@ -386,6 +401,7 @@ def _locked(folder: Path) -> int:
         raise ConfigError("another gateway has this log open", step="gateway log",
                           got=f"{folder}, process {owner}",
                           hint="stop it, or give this one a folder of its own") from None
-    os.ftruncate(handle, 0)
-    os.pwrite(handle, str(os.getpid()).encode(), 0)
+    with suppress(OSError):  # on a full disk nobody is told who has it; the lock holds all the same
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, str(os.getpid()).encode(), 0)
     return handle
