@@ -27,7 +27,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 
 from slackwater.core.errors import ConfigError
 from slackwater.gateway.admit import BadBody, TooMany
-from slackwater.gateway.check import Checker
+from slackwater.gateway.check import Checker, Unchecked
 from slackwater.gateway.config import MqttConfig
 from slackwater.gateway.letters import dead_letter, digest, recent, tags_of
 from slackwater.gateway.letters import with_field as _with_field
@@ -204,7 +204,7 @@ class Bridge:
             events = list(found.events)
             if name is not None:
                 events = [_with_field(event, name, topic) for event in events]
-        except (BadBody, TooMany) as error:
+        except (BadBody, TooMany, Unchecked) as error:  # a poisonous one must not come for ever
             return self._put_aside(taken, topic, payload, str(error))
         except Exception as error:  # it must not come again and again
             _log.exception("%s: a message of %d bytes", self._config.shown, len(payload))
