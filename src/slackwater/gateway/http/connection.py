@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["Connection"]
 
 _LINGER_SECONDS, _LINGER_BYTES, _STRANGER_BYTES = 2.0, 64 << 20, 256 << 10
-_WRONG_TOKEN_PAUSE = 0.1
+# before a wrong token is answered; the more strangers wait for that, the longer each does
+_STRANGER_PAUSE, _FEW_STRANGERS = 0.1, 20
 _FIRST_READ, _NEXT_READ = 16 << 10, 64 << 10
 # requests of one connection that are worked on in a row, and those that may lie ahead of their
 # answers before the connection has to wait: nobody needs to send thousands without listening
@@ -59,6 +60,7 @@ class Connection(asyncio.BufferedProtocol):
         self.guest = False
         self._ahead = 0
         self._resting = self._held = self._in_turn = False
+        self._refusal: asyncio.TimerHandle | None = None  # of a wrong token: said after a while
         self._known = False  # has shown a token, where one is needed
         self._spoken = self._full = self._working = self._paused = self._ended = False
         self._lingered = 0
@@ -102,7 +104,7 @@ class Connection(asyncio.BufferedProtocol):
     def eof_received(self) -> bool:
         """The other side sends no more; an answer that is under way still reaches it."""
         self._ended = True
-        return self._stage is Stage.BUSY
+        return self._stage is Stage.BUSY or self._refusal is not None
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Gone."""
@@ -235,17 +237,18 @@ class Connection(asyncio.BufferedProtocol):
         except Refused as refused:
             self._answer(refused.answer, last=True)
             return False
+        refusal = self._server.routes.refusal(head, guest=self.guest)
+        if refusal is not None and refusal.status == 401:
+            self._keep_waiting(refusal, last=head.has_body or not head.keep_alive)
+            return False
+        self._known = True
         if not self._spoken:
             self._spoken = True
             self._server.crowd.spoke(self)
         # from here on the request is known, and its body has the rest of the time
         self._enter(Stage.BODY, self._limits.body_seconds)
-        refusal = self._server.routes.refusal(head, guest=self.guest)
-        self._known = self._known or refusal is None or refusal.status != 401
         if refusal is not None and not self._can_drop(head, refusal):
             self._answer(refusal, last=head.has_body or not head.keep_alive)
-            if refusal.status == 401 and self._stage is Stage.IDLE:
-                self._rest()
             return self._stage in _BETWEEN
         self._verdict = refusal
         self._body = Body(None if head.chunked else head.length or 0, self._server.max_body,
@@ -260,16 +263,33 @@ class Connection(asyncio.BufferedProtocol):
         return True
 
     def _can_drop(self, head: Head, refusal: Answer) -> bool:
-        """Whether to read a refused body, so that the connection can go on; never a stranger's."""
-        return (head.has_body and not head.waits and refusal.status != 401
-                and head.path == EVENTS
+        """Whether to read a refused body, so that the connection can go on."""
+        return (head.has_body and not head.waits and head.path == EVENTS
                 and head.length is not None and head.length <= min(_DROPPED, self._server.max_body))
 
-    def _rest(self) -> None:
-        """After a wrong token the next one is not looked at for a while: guessing takes time."""
+    def _keep_waiting(self, refusal: Answer, *, last: bool) -> None:
+        """Answer a wrong token only after a while, so that guessing takes time.
+
+        A pause after the answer would not do: for the next guess there is a new connection.
+        """
+        self._server.strangers += 1
+        pause = _STRANGER_PAUSE * (1 + self._server.strangers / _FEW_STRANGERS)
+        self._enter(self._stage, pause + self._limits.header_seconds)
         self._resting = True
         self._pace()
-        self._server.loop.call_later(_WRONG_TOKEN_PAUSE, self._rested)
+        self._refusal = self._server.loop.call_later(pause, self._refuse, refusal, last)
+
+    def _refuse(self, refusal: Answer, last: bool) -> None:
+        self._wait_no_more()
+        self._resting = False
+        if self._stage in _BETWEEN:
+            self._answer(refusal, last=last)
+
+    def _wait_no_more(self) -> None:
+        if self._refusal is not None:
+            self._refusal.cancel()
+            self._refusal = None
+            self._server.strangers -= 1
 
     def _caught_up(self) -> None:
         self._server.ahead -= 1
@@ -390,6 +410,7 @@ class Connection(asyncio.BufferedProtocol):
         self._taken += 1
         self._bytes.clear()
         self._body = None
+        self._wait_no_more()
         self._server.room.free(self)
         self._server.handshakes.leave(self)
         self._server.crowd.leave(self)
