@@ -6,8 +6,8 @@ import json
 import re
 import socket
 import time
-from pathlib import Path
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
