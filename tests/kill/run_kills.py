@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import signal
 import sys
 import tempfile
 import time
@@ -94,6 +95,7 @@ def main() -> None:
     what = arguments.what.split(",")
     if unknown := [w for w in what if w not in WHAT]:
         parser.error(f"--what takes {', '.join(WHAT)}, not {', '.join(unknown)}")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was started is ended then too
     played = 0
     for number, (scene, kills) in enumerate(shared_out(arguments.kills, what, arguments.seed)):
         if arguments.scene and scene not in arguments.scene:
