@@ -98,8 +98,9 @@ class Log:
             folder_made(self.folder)
             self._lock_file = _locked(self.folder)
             try:
-                self._clock = Clock(self.folder / "clock", wall=clock, trust=trust_clock)
                 self._open(readers, verify_all)
+                self._clock = Clock(self.folder / "clock", wall=clock, trust=trust_clock,
+                                    seen=self._last_arrival)
             except BaseException:
                 os.close(self._lock_file)
                 raise
@@ -284,7 +285,8 @@ class Log:
                     self._clock.keep(note)  # without the lock: callers do not wait for the disk
                     self._keeper.look(self._segments)
                     if self._failed is None:
-                        self._let_go(now)
+                        # by a clock that nothing confirms no event is old
+                        self._let_go(self._clock.seen if self._clock.doubted else now)
                 else:
                     self._keeper.judge(self._segments)
             except OSError as error:  # a folder that cannot be listed now may be listed later
