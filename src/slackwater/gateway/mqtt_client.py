@@ -54,7 +54,7 @@ class _Poll:
                 [])
 
 
-paho.select = _Poll  # type: ignore[attr-defined]
+paho.select = _Poll  # type: ignore
 
 
 class BoundedClient(paho.Client):
