@@ -63,6 +63,20 @@ def test_who_appends_does_not_wait_for_a_broker_that_is_away():
     forward.close()
 
 
+def test_after_a_fatal_error_kafka_s_client_is_started_anew():
+    """Such a client refuses everything from then on, however long the broker has been back."""
+    pytest.importorskip("confluent_kafka")
+    from confluent_kafka import KafkaError
+
+    forward = open_forward("kafka://127.0.0.1:1/topic", {"test.mock.num.brokers": "1"})
+    forward.append([b"{}"]).result(20)
+    before = forward._producer
+    forward._heard(KafkaError(KafkaError._FATAL, "fenced", fatal=True))
+    forward.append([b"{}"] * 3).result(20)
+    assert forward._producer is not before
+    forward.close()
+
+
 def test_a_gateway_may_start_before_its_broker(tmp_path):
     """After a power cut nobody says which of them comes back first."""
     pytest.importorskip("nats")
