@@ -68,7 +68,7 @@ class JetStreamForward(Forward):
             login = ({"token": unquote(parts.username)} if parts.password is None else
                      {"user": unquote(parts.username), "password": unquote(parts.password)})
         host = parts.netloc.rpartition("@")[2]
-        self._heard: Exception | None = None  # what the client has said last
+        self._heard: Exception | None = None  # what the client has said
         self._connecting = asyncio.run_coroutine_threadsafe(
             self._connect(f"{parts.scheme}://{host}", {**login, **settings}), self._loop)
         problem: Exception | None = None
@@ -96,7 +96,8 @@ class JetStreamForward(Forward):
             self._away = None
 
         async def quiet(error: Exception) -> None:
-            self._heard = error
+            if self._heard is None or _is_away(self._heard):  # what follows a refusal says less
+                self._heard = error
             _log.debug("%s: %r", self.shown, error)
 
         await self._client.connect(
