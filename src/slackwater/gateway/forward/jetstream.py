@@ -81,7 +81,7 @@ class JetStreamForward(Forward):
         if problem is not None and not _is_away(problem):
             self._close()
             raise ConfigError("the NATS server does not let the gateway in", step="forward",
-                              got=f"{shown}: {type(problem).__name__}") from None
+                              got=f"{shown}: {problem or type(problem).__name__}") from None
         if not self._client.is_connected:
             self._away = _AWAY
             _log.warning("%s: cannot be reached yet", shown)
