@@ -139,6 +139,7 @@ def test_a_join_reads_two_files_and_the_query_from_a_file(command: Command) -> N
     assert "one file for each of Doors, Lamps" in err
     assert command("query", COUNT, "--data", "left.csv", "--data", "right.parquet")[0] == 2
     assert command("query", JOIN, "--file", "join.sql", "--data", "left.csv")[0] == 2
+    assert "both the query and its rows" in command("query", "--file", "-", "--data", "-")[2]
 
 
 def test_correlate_takes_points_and_counts_rows(command: Command) -> None:
