@@ -67,7 +67,7 @@ def test_late_and_quarantined_rows_are_counted_said_and_written(command: Command
     late, apart, last = err.splitlines()
     assert late == ("beware: 16.67 % of the rows were late; wait longer (slack), or let "
                     "Tide(loss=…) hold a bound; most often: came 3000 ms behind the watermark")
-    assert apart.startswith("beware: 1 rows quarantined; most often: ")
+    assert apart.startswith("beware: 1 row quarantined; most often: ")
     assert last == "7 rows: 5 ready, 1 late, 1 quarantined, 0 unusable; loss 16.67 %; 5 results"
     assert len(Path("n.csv").read_text().splitlines()) == 6
     rest = [json.loads(line) for line in Path("rest.jsonl").read_text().splitlines()]
@@ -131,7 +131,7 @@ def test_a_join_reads_two_files_and_the_query_from_a_file(command: Command) -> N
         assert [json.loads(line) for line in out.splitlines()] == [
             {"id": 2, "lamp": "hall"}, {"id": 2, "lamp": "attic"}]
         assert err.splitlines() == [
-            "beware: 1 rows unusable; most often: no value in key column 'room'",
+            "beware: 1 row unusable; most often: no value in key column 'room'",
             "5 rows: 4 ready, 0 late, 0 quarantined, 1 unusable; loss 0 %; 2 results"]
     assert "unusable" in Path("rest.csv").read_text()
     code, _, err = command("query", "--file", "join.sql", "--data", "left.csv")
@@ -139,6 +139,7 @@ def test_a_join_reads_two_files_and_the_query_from_a_file(command: Command) -> N
     assert "one file for each of Doors, Lamps" in err
     assert command("query", COUNT, "--data", "left.csv", "--data", "right.parquet")[0] == 2
     assert command("query", JOIN, "--file", "join.sql", "--data", "left.csv")[0] == 2
+    assert "both the query and its rows" in command("query", "--file", "-", "--data", "-")[2]
 
 
 def test_correlate_takes_points_and_counts_rows(command: Command) -> None:

@@ -27,8 +27,8 @@ ROWS = """time,kind,id,v
 """
 NEGATED = "EVENT SEQ(A a, !(B b), C c) WHERE [id] WITHIN 10 s RETURN a.id, c.v - a.v AS rise"
 KLEENE = "EVENT SEQ(A a, D+ d[], C c) WHERE [id] WITHIN 10 s RETURN count(d) AS op_count, d.v"
-LAST = re.compile(r"[\d,]+ rows: [\d,]+ ready, [\d,]+ late, [\d,]+ quarantined, [\d,]+ unusable"
-                  r"(, [\d,]+ left out by WHERE)?; loss [\d.e+-]+ %; [\d,]+ results")
+LAST = re.compile(r"[\d,]+ rows?: [\d,]+ ready, [\d,]+ late, [\d,]+ quarantined, [\d,]+ unusable"
+                  r"(, [\d,]+ left out by WHERE)?; loss [\d.e+-]+ %; [\d,]+ results?")
 CSV = ("--data", "rows.csv", "--type", "kind")
 
 

@@ -157,6 +157,9 @@ def test_guesses_are_said_and_explicit_roles_win() -> None:
                                        r"source='device_id'") as said:
         slackwater.reorder(frame, "Static(buffer=8s)")
     assert said[0].filename == __file__
+    with pytest.warns(RoleGuess) as said:
+        slackwater.match(frame, "EVENT A a WITHIN 1 s", slack="8s")
+    assert said[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         slackwater.reorder(frame, "Static(buffer=8s)", time="ts", arrival="received_at",

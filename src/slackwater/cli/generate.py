@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from slackwater.cli import options
-from slackwater.cli.show import print_json, print_table
+from slackwater.cli.show import print_json, print_table, working
 from slackwater.core.errors import ConfigError, did_you_mean
-from slackwater.datasets import SIMULATED, Feed, Stalls, generate, simulated
+from slackwater.datasets import SIMULATED, Dataset, Feed, Stalls, generate, simulated
 from slackwater.datasets.delays import DELAYS
 from slackwater.datasets.files import file_format, write_table
 from slackwater.datasets.law import law_named
@@ -71,20 +71,13 @@ def command(
         "stalls": law_named(stalls, {"stalls": Stalls}, what="stalls") if stalls else None,
     }
     asked = {name: value for name, value in given.items() if value is not None}
-    if what == "feed":
-        dataset = generate(Feed(name=out.stem, seed=seed, **asked))
-    elif what.lower() in SIMULATED:
-        if asked:
-            raise ConfigError(f"{what} is what the paper says it is", step="generate",
-                              got=f"--{next(iter(asked)).replace('_', '-')}",
-                              hint="only --seed changes it; describe your own with: generate feed")
-        dataset = simulated(what, seed)
-    else:
-        known = ["feed", *SIMULATED]
-        raise ConfigError(f"there is nothing called {what!r} to generate", step="generate",
-                          expected=", ".join(known), hint=did_you_mean(what, known))
-    write_table(dataset.table, out)
-    found = profile(dataset).to_dict()
+    with working("generate", quiet=json) as now:
+        now(what)
+        dataset = _made(what, seed, asked, out)
+        now(f"{len(dataset):,} rows, writing {out.name}")
+        write_table(dataset.table, out)
+        now(f"{len(dataset):,} rows, measuring their disorder")
+        found = profile(dataset).to_dict()
     share = found["out_of_order"]["by_time_pct"]
     summary = {"dataset": what.lower(), "file": str(out), "rows": len(dataset),
                "sources": found["sources"], "out_of_order_pct": share,
@@ -93,3 +86,17 @@ def command(
         print_json(summary)
     else:
         print_table("", list(summary), [list(summary.values())])
+
+
+def _made(what: str, seed: int, asked: dict[str, Any], out: Path) -> Dataset:
+    if what == "feed":
+        return generate(Feed(name=out.stem, seed=seed, **asked))
+    if what.lower() in SIMULATED:
+        if asked:
+            raise ConfigError(f"{what} is what the paper says it is", step="generate",
+                              got=f"--{next(iter(asked)).replace('_', '-')}",
+                              hint="only --seed changes it; describe your own with: generate feed")
+        return simulated(what, seed)
+    known = ["feed", *SIMULATED]
+    raise ConfigError(f"there is nothing called {what!r} to generate", step="generate",
+                      expected=", ".join(known), hint=did_you_mean(what, known))

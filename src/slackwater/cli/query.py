@@ -76,6 +76,9 @@ def command(
         "--json", help="One JSON object per result row, and nothing else.")] = False,
 ) -> None:
     """Run a query over a file as if it were a stream. Standard error accounts for every row."""
+    if file == "-" and "-" in (data or ()):
+        raise ConfigError("standard input cannot be both the query and its rows", step="query",
+                          hint="write the query into a file")
     asked = query_text(text, file)
     kind = query_kind(asked)
     for path in (out, late_out):

@@ -11,8 +11,10 @@ import typer
 
 from slackwater.cli import options
 from slackwater.cli.engines import engine_named
-from slackwater.cli.show import print_json, print_table
+from slackwater.cli.show import print_account, print_json, print_table
+from slackwater.core.account import Account
 from slackwater.core.events import Roles, event_times
+from slackwater.core.table_run import promised_loss
 from slackwater.datasets.files import beside, file_format, write_table
 from slackwater.evaluate.metrics import quantiles
 from slackwater.reorder import Reorder
@@ -52,8 +54,12 @@ def command(
     names = ("ready", "late", "quarantined")
     parts = dict(zip(names, engine_named(engine)(dataset.table, kernel), strict=True))
     paths = {name: out if name == "ready" else beside(out, name) for name in names}
+    account = Account(rows=len(dataset), results=parts["ready"].num_rows,
+                      bound=promised_loss(kernel))
     for name, part in parts.items():
         write_table(part, paths[name])
+        if name != "ready":
+            account.add(name, part)
     latency = _latency([parts["ready"], parts["late"]], dataset.roles)
     summary = {
         "dataset": dataset.name, "policy": str(kernel.policy), "rows": len(dataset),
@@ -63,12 +69,14 @@ def command(
     }
     if json:
         print_json(summary)
+        print_account(account)
         return
     print_table(f"{dataset.name}, {kernel.policy}", ("rows in", *names),
                 [[summary["rows"], *(summary[name] for name in names)]])
     print_table("latency (ms)", list(summary["latency_ms"]), [list(summary["latency_ms"].values())])
     for path in paths.values():
         typer.echo(path)
+    print_account(account)
 
 
 def _latency(parts: list[pa.Table], roles: Roles) -> np.ndarray:

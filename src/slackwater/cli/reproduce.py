@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from slackwater.cli import options
-from slackwater.cli.show import print_json
+from slackwater.cli.show import print_json, working
 from slackwater.core.errors import ConfigError, DataError
 from slackwater.datasets.recordings import FOLDER
 from slackwater.papers.catalogue import entry, experiment_names, run
@@ -51,7 +51,8 @@ def command(
         os.environ[FOLDER] = str(data)
     rows: dict[str, Row] = {}
     for at, name in enumerate(wanted, 1):
-        rows[name] = _one(name, out, quick)
+        with working(f"[{at:2}/{len(wanted)}] {name}", quiet=json):
+            rows[name] = _one(name, out, quick)
         if not json:
             # a line per experiment, so that a log shows progress as well as a terminal does
             typer.echo(f"[{at:2}/{len(wanted)}] {name:18} {rows[name].seconds:6.1f} s  "

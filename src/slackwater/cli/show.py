@@ -5,21 +5,29 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import typer
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.table import Table
 from rich.text import Text
 
 from slackwater.core.account import Account
 from slackwater.core.plain import plain, to_json
 
-__all__ = ["number", "print_account", "print_json", "print_table", "progress"]
+__all__ = ["number", "print_account", "print_json", "print_table", "progress",
+           "working"]
 
 _WIDE = 240  # in a file or a pipe there is no width to keep to
 _NARROW = 12  # a text column is folded down to this before a column is left out
@@ -97,10 +105,25 @@ def _numeric(text: str) -> bool:
 
 
 @contextmanager
+def working(what: str, *, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """A line on a terminal's standard error that says what is done now, and for how long.
+
+    The value given is called with what is to be said; elsewhere than on a terminal nothing is.
+    """
+    console = Console(stderr=True)
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False),
+               TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True,
+                  disable=quiet or not console.is_terminal) as line:
+        task = line.add_task(what, total=None)
+        yield lambda text: line.update(task, description=f"{what}: {text}", refresh=True)
+
+
+@contextmanager
 def progress(what: str, total: int, *, quiet: bool) -> Iterator[Any]:
     """A bar on standard error; the value given is called with what is being done now."""
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
                TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True,
                   disable=quiet or not console.is_terminal) as bar:

@@ -10,7 +10,8 @@ import pyarrow as pa
 import typer
 
 from slackwater.cli import options
-from slackwater.cli.show import print_json, print_table
+from slackwater.cli.show import print_account, print_json, print_table
+from slackwater.core.account import Account
 from slackwater.core.errors import ConfigError
 from slackwater.datasets.files import beside, file_format, write_table
 from slackwater.synchronise import METHODS, method_named
@@ -77,15 +78,21 @@ def command(
     names = ("ready", "late", "quarantined")
     paths = {name: out if name == "ready" else beside(out, name) for name in names}
     counts: dict[str, Any] = {}
+    account = Account(rows=len(dataset))
     for name in names:
         part = pa.Table.from_batches([getattr(o, name) for o in outs])
         write_table(part, paths[name])
         counts[name] = part.num_rows
+        if name == "ready":
+            account.results = part.num_rows
+        else:
+            account.add(name, part)
     health = logic.health()
     if json:
         print_json({"dataset": dataset.name, "method": type(kernel).__name__, "rows": len(dataset),
                     **counts, "sources": health,
                     "files": {name: str(path) for name, path in paths.items()}})
+        print_account(account)
         return
     print_table(f"{dataset.name}, {type(kernel).__name__}", ("rows in", *names),
                 [[len(dataset), *counts.values()]])
@@ -94,6 +101,7 @@ def command(
         print_table("sources", columns, [[str(h[c]) for c in columns] for h in health])
     for path in paths.values():
         typer.echo(path)
+    print_account(account)
 
 
 def _count(text: str) -> int | None:

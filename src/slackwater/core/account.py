@@ -85,9 +85,9 @@ class Account:
     def line(self) -> str:
         """One line on all rows and what was lost."""
         where = f", {self.filtered:,} left out by WHERE" if self.filtered else ""
-        return (f"{self.rows:,} rows: {self.ready:,} ready, {self.late:,} late, "
+        return (f"{_several(self.rows, 'row')}: {self.ready:,} ready, {self.late:,} late, "
                 f"{self.quarantined:,} quarantined, {self.unusable:,} unusable{where}; "
-                f"loss {100 * self.loss:.4g} %; {self.results:,} results")
+                f"loss {100 * self.loss:.4g} %; {_several(self.results, 'result')}")
 
     def remarks(self) -> list[str]:
         """What a user must not overlook, with the most frequent reason."""
@@ -105,7 +105,7 @@ class Account:
                          "(slack), or let Tide(loss=…) hold a bound" + self.most_often("late"))
         for outcome in ("quarantined", "unusable"):
             if self.ready and getattr(self, outcome):
-                found.append(f"{getattr(self, outcome):,} rows {outcome}"
+                found.append(f"{_several(getattr(self, outcome), 'row')} {outcome}"
                              + self.most_often(outcome))
         return found
 
@@ -123,5 +123,9 @@ class Account:
         if not seen:
             return ""
         [(alike, count)] = seen.most_common(1)
-        share = f" ({count:,} rows)" if len(seen) > 1 else ""
+        share = f" ({_several(count, 'row')})" if len(seen) > 1 else ""
         return f"; most often: {self._example[alike]}{share}"
+
+
+def _several(count: int, word: str) -> str:
+    return f"{count:,} {word}{'' if count == 1 else 's'}"

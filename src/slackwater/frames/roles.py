@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -65,7 +66,7 @@ def roles_of(table: pa.Table, given: Mapping[str, str | None], *, step: str,
     if guesses:
         told = ", ".join(f"{role}={name!r}" for role, name in guesses.items())
         warnings.warn(f"{step} guessed {told}; say so, or another column, to be sure", RoleGuess,
-                      stacklevel=4)
+                      stacklevel=_callers_level())
     roles = Roles(**found, key=column_names(by), unit=unit)
     points = "time" in wanted or not {"time_min", "time_max"} & set(found)
     if points and roles.time not in table.column_names and "time" not in found:
@@ -76,6 +77,15 @@ def roles_of(table: pa.Table, given: Mapping[str, str | None], *, step: str,
         roles = replace(roles, time=found.get("time_max", roles.time))
     roles.check(table.column_names, step=step)
     return replace(roles, unit=settled_unit(table, roles))
+
+
+def _callers_level() -> int:
+    """How far up the stack the user's own line is: a function may be called by its package."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(
+            "slackwater."):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def _guess(table: pa.Table, role: str, taken: set[str], step: str) -> str | None:
