@@ -27,7 +27,9 @@ from slackwater.spark.packing import (
     unpack,
 )
 from slackwater.spark.processor import GroupProcessor
+from slackwater.spark.shipped import shipped
 from slackwater.spark.ticks import ticks
+from slackwater.spark.zones import warn_of_zone
 
 __all__ = ["arrow_schema", "carry", "packed_for", "run_groups", "shards_of",
            "target_of"]
@@ -43,6 +45,8 @@ def carry(dfs: DataFrame | tuple[DataFrame, DataFrame], what: OperatorSpec, *,
     """Run a kernel over one or two streaming or batch DataFrames."""
     sides = (dfs,) if isinstance(dfs, DataFrame) else dfs
     schemas = [arrow_schema(df) for df in sides]
+    for given, schema in zip(what.inputs, schemas, strict=True):
+        warn_of_zone(sides[0].sparkSession, what, given, schema)
     streaming = any(df.isStreaming for df in sides)
     if len(sides) == 1 and not streaming:
         return one_input(sides[0], what, schemas[0], output_schema(what, schemas))
@@ -55,7 +59,8 @@ def carry(dfs: DataFrame | tuple[DataFrame, DataFrame], what: OperatorSpec, *,
                                   zip(what.inputs, schemas, strict=True)])
     if not streaming:
         return two_inputs(packed, what, output, len(group.labels))
-    if what.quiet is not None:
+    if len(sides) == 1:
+        # also without quiet: a restart may change it, and Spark counts the sources of a query
         packed = packed.unionAll(ticks(session, group.labels, what.quiet))
     return run_groups(packed, (group,), what.step).mapInArrow(
         unpack(output), from_arrow_schema(output))
@@ -80,7 +85,7 @@ def target_of(group: Group, part: Part, at: int) -> Target:
 
 def packed_for(df: DataFrame, *targets: Target) -> DataFrame:
     """The rows of a DataFrame, packed for those that take them."""
-    return numbered(df).mapInArrow(pack(arrow_schema(df), targets), PACKED)
+    return numbered(df).mapInArrow(shipped(pack(arrow_schema(df), targets)), PACKED)
 
 
 def run_groups(packed: DataFrame, groups: tuple[Group, ...], step: str) -> DataFrame:

@@ -205,6 +205,7 @@ class ShardRun:
         if name not in self._head.held:
             return kernel.start(store)
         if self._head.shards != len(self._group.labels):
+            kernel.restore(store.get(_INDEX), store)  # other keys are the reason, and are named
             had, has = self._head.shards, len(self._group.labels)
             raise SnapshotError(
                 "the checkpoint was written with another number of shards", step=name,

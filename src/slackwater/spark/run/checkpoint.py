@@ -17,6 +17,7 @@ from slackwater.core.errors import ConfigError, SnapshotError
 from slackwater.gateway.places import folder_made, folder_synced
 from slackwater.pipeline.document import Pipeline
 from slackwater.pipeline.fingerprint import FORMAT, changes, query_plan, read_plan
+from slackwater.spark.run.far_folder import FarFolder
 
 __all__ = ["Checkpoint"]
 
@@ -35,6 +36,8 @@ class Checkpoint:
     def __init__(self, pipeline: Pipeline, session: SparkSession) -> None:
         self._pipeline, self._session = pipeline, session
         self._remote = "://" in pipeline.checkpoint
+        # with Spark Connect there is no way to its file systems but reading and writing rows
+        self._far_folder = FarFolder.of(session, pipeline.checkpoint) if self._remote else None
         self.shards = int(session.conf.get("spark.sql.shuffle.partitions") or 1)
         self.id = uuid.uuid4().hex[:12]
         self.groups: dict[str, int] = {}
@@ -85,9 +88,21 @@ class Checkpoint:
         if self._held is not None:
             self._held.close()
             self._held = None
+        if self._far_folder is not None:
+            self._far_folder.close()
+
+    def check(self) -> None:
+        """Raise if another run has taken this checkpoint over."""
+        lost = None if self._far_folder is None else self._far_folder.lost
+        if lost is not None:
+            raise ConfigError("another run has taken this checkpoint over", step="checkpoint",
+                              got=f"{self._pipeline.checkpoint} ({lost})",
+                              hint="this one gave no sign of life for too long")
 
     def _lock(self) -> None:
         """Two runs with one checkpoint would write over each other; a killed one holds no lock."""
+        if self._far_folder is not None:
+            self._far_folder.lock()
         if self._remote:
             return
         path = Path(self._pipeline.checkpoint)
@@ -128,8 +143,10 @@ class Checkpoint:
 
     def _put_aside(self) -> str | None:
         path = Path(self._pipeline.checkpoint)
+        if self._far_folder is not None:
+            return self._far_folder.put_aside()
         if self._remote:
-            raise ConfigError("only a local checkpoint can be put aside", step="--fresh",
+            raise ConfigError("Spark Connect cannot put a checkpoint aside", step="--fresh",
                               got=self._pipeline.checkpoint, hint="give another checkpoint: folder")
         if not (path / _FILE).exists() and not (path / "queries").exists():
             return None
@@ -141,13 +158,13 @@ class Checkpoint:
     def _read(self) -> dict[str, Any] | None:
         if self._remote:
             text = self._read_remote()
+            if text is None and self._far_folder is not None and self._far_folder.has("queries"):
+                raise _no_identity(self._pipeline.checkpoint)
         else:
             path = Path(self._pipeline.checkpoint)
             text = (path / _FILE).read_text() if (path / _FILE).exists() else None
             if text is None and any(path.glob("queries/*")):
-                raise SnapshotError(f"the checkpoint folder has queries, but no {_FILE}",
-                                    step="checkpoint", got=str(path),
-                                    hint="give another checkpoint: folder, or run with --fresh")
+                raise _no_identity(str(path))
         if text is None:
             return None
         try:
@@ -157,6 +174,10 @@ class Checkpoint:
 
     def _write(self, plan: dict[str, Any]) -> None:
         text = json.dumps(plan, indent=1, ensure_ascii=False) + "\n"
+        if self._far_folder is not None:
+            if text != self._read_remote():
+                self._far_folder.write(text)
+            return
         if self._remote:
             if text != self._read_remote():
                 rows = self._session.createDataFrame([(json.dumps(plan),)], "value string")
@@ -176,6 +197,8 @@ class Checkpoint:
         return f"{self._pipeline.checkpoint.rstrip('/')}/{_FILE}"
 
     def _read_remote(self) -> str | None:
+        if self._far_folder is not None and (found := self._far_folder.read()) is not None:
+            return found
         try:
             rows = self._session.read.text(self._far()).collect()
         except PySparkException as error:
@@ -183,3 +206,8 @@ class Checkpoint:
                 return None
             raise
         return "\n".join(row[0] for row in rows) or None
+
+
+def _no_identity(place: str) -> SnapshotError:
+    return SnapshotError(f"the checkpoint folder has queries, but no {_FILE}", step="checkpoint",
+                         got=place, hint="give another checkpoint: folder, or run with --fresh")

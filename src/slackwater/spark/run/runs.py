@@ -176,6 +176,7 @@ class _Run:
             if time.monotonic() - told >= _TELL:
                 told = time.monotonic()
                 self._tell()
+                self._checkpoint.check()
             for name, query in self._queries.items():
                 if not active[name] and (error := query.exception()) is not None:
                     self._tell()
