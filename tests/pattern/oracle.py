@@ -41,6 +41,7 @@ class Query:
     pairs: list[tuple[str, Test]] = field(default_factory=list)
     against: dict[str, list[Test]] = field(default_factory=dict)
     key: Callable[[Event], Any] = lambda event: None
+    skip: tuple[str, str | None] | None = None  # "past_last", "next", "first", "last" of a variable
 
 
 def place(event: Event) -> tuple[int, int]:
@@ -194,6 +195,33 @@ def next_match(query: Query, events: list[Event], strict: bool) -> Iterator[Bind
                 yield from step(start, 0, e, e["time"] + query.window)
 
 
+def after_skipping(query: Query, standing: list[Binding]) -> list[Binding]:
+    """AFTER MATCH SKIP: by first event, then by last; each standing match moves the point."""
+    if query.skip is None:
+        return standing
+    to, variable = query.skip
+
+    def order(binding: Binding) -> Any:
+        chain = flat(query, binding)
+        return (place(chain[0]), place(chain[-1]), list(map(place, chain)),
+                [-len(binding[p.variable]) if p.kleene else -1 for p in positives(query)])
+
+    kept: list[Binding] = []
+    point, behind = None, False
+    for binding in sorted(standing, key=order):
+        chain = flat(query, binding)
+        head = place(chain[0])
+        if point is not None and (head < point or (behind and head == point)):
+            continue
+        kept.append(binding)
+        target = chain[-1] if to == "past_last" else chain[0]
+        if variable is not None:
+            run = binding[variable] if isinstance(binding[variable], list) else [binding[variable]]
+            target = run[0] if to == "first" else run[-1]
+        point, behind = place(target), to == "past_last" or target is chain[0]
+    return kept
+
+
 def matches(query: Query, events: list[Event], select: str = "skip_till_any") -> Counter[Any]:
     """The final set of matches: for each, its events in order, by `_id`, variable by variable."""
     found: Counter[Any] = Counter()
@@ -201,12 +229,15 @@ def matches(query: Query, events: list[Event], select: str = "skip_till_any") ->
         mine = [e for e in events if query.key(e) == key]
         made = (any_match(query, mine) if select == "skip_till_any"
                 else next_match(query, mine, select == "strict"))
+        standing = []
         for binding in made:
             chain = flat(query, binding)
             if chain[-1]["time"] - chain[0]["time"] > query.window:
                 continue
             if holds(query, binding) and not undone(query, binding, mine):
-                found[tuple((p.variable, tuple(e["_id"] for e in (
-                    binding[p.variable] if p.kleene else [binding[p.variable]])))
-                    for p in positives(query))] += 1
+                standing.append(binding)
+        for binding in after_skipping(query, standing):
+            found[tuple((p.variable, tuple(e["_id"] for e in (
+                binding[p.variable] if p.kleene else [binding[p.variable]])))
+                for p in positives(query))] += 1
     return found

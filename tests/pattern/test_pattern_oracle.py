@@ -116,7 +116,20 @@ def queries(draw: Any) -> tuple[str, oracle.Query]:
 
 
 @st.composite
-def streams(draw: Any) -> list[dict[str, Any]]:
+def skipping(draw: Any) -> tuple[str, oracle.Query]:
+    """A query with AFTER MATCH SKIP."""
+    text, query = draw(queries())
+    named = [p.variable for p in query.parts if not p.negated]
+    to = draw(st.sampled_from(["past_last", "next", "first", "last"]))
+    variable = draw(st.sampled_from(named)) if to in ("first", "last") else None
+    query.skip = (to, variable)
+    words = {"past_last": "PAST LAST EVENT", "next": "TO NEXT EVENT",
+             "first": f"TO FIRST {variable}", "last": f"TO LAST {variable}"}[to]
+    return f"{text} AFTER MATCH SKIP {words}", query
+
+
+@st.composite
+def streams(draw: Any, ties: bool = True) -> list[dict[str, Any]]:
     """Events in arrival order: many ties, some equal events, delays up to the slack.
 
     Drawn by chance: lists that hypothesis builds are short, and short streams match nothing.
@@ -125,13 +138,15 @@ def streams(draw: Any) -> list[dict[str, Any]]:
     span, kinds = chance.choice([6, 14, 25]), chance.choice(["ABC", "AABBC", "ABCX"])
     events = []
     for _ in range(chance.randrange(13)):
-        if events and chance.random() < 0.1:
+        if ties and events and chance.random() < 0.1:
             event = dict(chance.choice(events))
         else:
             event = {"time": 1_700_000_000 + chance.randrange(span), "type": chance.choice(kinds),
                      "id": chance.choice([1, 1, 2]), "v": chance.choice([0, 1, 2, 3, None]),
                      "w": chance.choice([0.0, 0.5, 1.5, None]),
                      "name": chance.choice(["p", "q", None]), "seq": chance.randrange(2)}
+        if not ties and event["time"] in {e["time"] for e in events}:
+            continue
         event["arrival"] = event["time"] + chance.randrange(SLACK + 1)
         events.append(event)
     return sorted(events, key=lambda e: e["arrival"])
@@ -149,8 +164,12 @@ def expected(query: oracle.Query, events: list[dict[str, Any]], select: str,
 @given(data=st.data())
 def test_any_query_any_order_any_cut(select: str, data: Any) -> None:
     text, query = data.draw(queries())
-    events = data.draw(streams())
-    numbered = data.draw(st.booleans())
+    check_any_cut(text, query, data.draw(streams()), select, data.draw(st.booleans()), data)
+
+
+def check_any_cut(text: str, query: oracle.Query, events: list[dict[str, Any]], select: str,
+                  numbered: bool, data: Any) -> None:
+    """The matches are those of the oracle, however the input is cut, restarted and ordered."""
     stamped = data.draw(st.booleans())
     roles = Roles("time", type="type", unit="s", sequence="seq" if numbered else None,
                   arrival="arrival" if stamped else None)
@@ -169,6 +188,14 @@ def test_any_query_any_order_any_cut(select: str, data: Any) -> None:
     in_order = sorted(events, key=lambda e: e["time"])
     again = harness.run(event_query(text, roles, slack="100s", select=select), in_order)
     assert set(again.standing) == ids, "the ids depend on the order of arrival"
+
+
+@pytest.mark.parametrize("select", SELECT)
+@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_after_a_match_skip(select: str, data: Any) -> None:
+    text, query = data.draw(skipping())
+    check_any_cut(text, query, data.draw(streams(ties=False)), select, False, data)
 
 
 @pytest.mark.parametrize("switch", ["use_clock", "use_partition", "sort_batches"])

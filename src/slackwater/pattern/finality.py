@@ -51,13 +51,14 @@ class Matches:
         return Matches(self.rows[at], self.counts[which], self.op[which], self.trigger[which])
 
 
-def closes(matches: Matches, plan: Plan, time: Int64, *, numbered: bool, chosen: bool) -> Int64:
+def closes(matches: Matches, plan: Plan, time: Int64, *, numbered: bool, chosen: bool,
+           skips: bool = False) -> Int64:
     """The time that the watermark must pass before nothing can undo a match; NEVER: at once.
 
     The intervals before a component are open at its time, so without sequence numbers the watermark
     need only reach it.  With `chosen` (`skip_till_next`, `strict`) a late event can also take the
     place of one that was chosen, up to the last; a Kleene run at the end can grow until the window
-    closes.
+    closes.  With `skips` all matches must be known that begin so early, which is when it closes.
     """
     when = np.full(len(matches), NEVER)
     head = time[matches.first(0)]
@@ -66,6 +67,8 @@ def closes(matches: Matches, plan: Plan, time: Int64, *, numbered: bool, chosen:
             when = np.maximum(when, head + plan.window)
         else:
             when = np.maximum(when, time[matches.first(int(gap))] - (not numbered))
+    if skips:
+        when = np.maximum(when, head + plan.window)
     if chosen:
         tail = head + plan.window if plan.kleene[-1] else time[matches.last(plan.m - 1)]
         when = np.maximum(when, tail)

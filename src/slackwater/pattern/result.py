@@ -12,7 +12,7 @@ from slackwater.pattern.live import Live
 from slackwater.pattern.pattern import Bound, Matched
 from slackwater.pattern.schedule import Component
 
-__all__ = ["ready_batch", "ready_schema"]
+__all__ = ["identify", "ready_batch", "ready_schema"]
 
 Int64 = NDArray[np.int64]
 
@@ -56,6 +56,15 @@ def ready_batch(matches: Matches, step: Int64, live: Live, components: tuple[Com
     op = pa.array(np.where(matches.op > 0, "+", "-"), pa.string())
     return pa.RecordBatch.from_arrays(
         [hex_ids(words), op, events, *bound.results(matched)], schema=layout)
+
+
+def identify(matches: Matches, live: Live, m: int, arrival: str | None) -> NDArray[np.uint64]:
+    """The ids of matches, two words each."""
+    if len(matches) == 0:
+        return np.zeros((2, 0), np.uint64)
+    distinct = np.unique(matches.rows)
+    ids = _event_ids(distinct, live.payload(distinct), live, arrival)
+    return match_ids(ids, np.searchsorted(distinct, matches.rows), matches.counts.ravel(), m)
 
 
 def _event_ids(rows: Int64, payload: pa.RecordBatch, live: Live,

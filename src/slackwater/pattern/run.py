@@ -29,6 +29,7 @@ from slackwater.pattern.match import Match
 from slackwater.pattern.pattern import Bound
 from slackwater.pattern.program import assemble
 from slackwater.pattern.schedule import schedule
+from slackwater.pattern.stacks import Pool
 from slackwater.pattern.straight import is_straight, run_straight
 from slackwater.reorder.logic import running_numbers
 
@@ -70,6 +71,7 @@ class Runner:
         self._plan = schedule(
             pattern.components, pattern.negations, bound.conditions, window=pattern.window,
             strict=self._strict, prune=config.use_partition, limit=config.max_matches)
+        self._skips = config.skip is not None
         self._straight = not self._strict and is_straight(self._plan)
         self._programs = assemble(bound.conditions)
         self._within = tuple(dict.fromkeys((*config.roles.key, *bound.partition)))
@@ -123,7 +125,7 @@ class Runner:
         config = self._config
         if config.select == "skip_till_any":
             found = self._any(batch)
-            if config.emit == "eager" or not len(self._plan.gap):
+            if config.emit == "eager" or not (len(self._plan.gap) or self._skips):
                 return found, found.trigger, None
             return self._until_final(found, batch)
         if config.emit == "eager":
@@ -195,7 +197,7 @@ class Runner:
                 starts, part, plan, self._programs, live.events(), st, s, fresh_found(plan.m),
                 self._strict, refused))
         close = closes(found, plan, live["time"], numbered=self._config.roles.sequence is not None,
-                       chosen=True)
+                       chosen=True, skips=self._skips)
         over = less(mark, plan.window)[stream[starts]] > live["time"][starts]
         known = less(emitted, plan.window)[stream[starts]] > live["time"][starts]
         much = refused > 0
@@ -210,10 +212,32 @@ class Runner:
         steps = self._release(close[tell], whose[tell], batch)
         return found.take(tell), steps
 
+    def undecided(self, mark: Int64) -> Matches:
+        """Every match of the live events whose window has not closed, for a restart."""
+        config, plan, live = self._config, self._plan, self.live
+        s = new_scratch(plan.m, len(plan.gap), live.longest())
+        open_ = less(mark, plan.window)[live["stream"]] <= live["time"]
+        if config.select == "skip_till_any":
+            live.pool = Pool(plan.stacks)
+            st = live.reserve(self._parts.room, 0)
+            found = self._matches(run_any(
+                self._order(0, False), live["part"], live["mask"], np.full(live.rows, NEVER), 0,
+                plan, self._programs, live.events(), st, s, fresh_found(plan.m), config.use_clock,
+                False, np.zeros(live.rows, np.int64)))
+            none = np.zeros(len(found), np.int64)
+            found, _ = self._standing(found, none)
+        else:
+            starts = np.flatnonzero((live["mask"] & 1 == 1) & open_)
+            found = self._matches(run_starts(
+                starts, live["part"], plan, self._programs, live.events(), live.pool.at, s,
+                fresh_found(plan.m), self._strict, np.zeros(len(starts), np.int64)))
+        return found.take(np.flatnonzero(open_[found.first(0)]))
+
     def _until_final(self, found: Matches, batch: Batch) -> tuple[Matches, Int64, Rows | None]:
         live = self.live
         close = closes(found, self._plan, live["time"],
-                       numbered=self._config.roles.sequence is not None, chosen=False)
+                       numbered=self._config.roles.sequence is not None, chosen=False,
+                       skips=self._skips)
         stream = live["stream"][found.first(0)]
         step = self._release(close, stream, batch)
         final = step < FOREVER

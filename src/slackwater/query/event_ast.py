@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from slackwater.query.ast import Expr, Node, Span
 
-__all__ = ["Alike", "EventTree", "Part", "Returned"]
+__all__ = ["Alike", "EventTree", "Part", "Returned", "SkipTo"]
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,15 @@ class Returned:
 
 
 @dataclass(frozen=True)
+class SkipTo:
+    """AFTER MATCH SKIP: "past_last", "next", or "first" and "last" of a variable."""
+
+    to: str
+    variable: str | None
+    at: Span
+
+
+@dataclass(frozen=True)
 class EventTree:
     """A whole query; `within` in microseconds."""
 
@@ -46,3 +55,4 @@ class EventTree:
     within: int
     returns: tuple[Returned, ...]
     explain: bool
+    skip: SkipTo | None = None

@@ -8,7 +8,7 @@ from lark import Token
 
 from slackwater.core.durations import micros
 from slackwater.query.ast import Expr, Span
-from slackwater.query.event_ast import Alike, EventTree, Part, Returned
+from slackwater.query.event_ast import Alike, EventTree, Part, Returned, SkipTo
 from slackwater.query.mistakes import EXPRESSION_MISTAKES, Mistake
 from slackwater.query.parse import Builder, parse_tree, plain
 
@@ -25,7 +25,18 @@ EVENT_MISTAKES = (
             "B+ b[]", ("EVENT SEQ(A a, B+ b[i])", "EVENT SEQ(A a, B+ b[1])")),
     Mistake("within-without-unit", "WITHIN needs a duration", "WITHIN 30 seconds",
             ("EVENT SEQ(A a) WITHIN", "EVENT SEQ(A a) WITHIN x")),
-    Mistake("clause-order", "the clauses come in the order WHERE, WITHIN, RETURN", None,
+    Mistake("skip", "AFTER MATCH SKIP needs to know where to", "AFTER MATCH SKIP PAST LAST EVENT, "
+            "TO NEXT EVENT, TO FIRST b or TO LAST b",
+            ("EVENT SEQ(A a) WITHIN 1 hour AFTER", "EVENT SEQ(A a) WITHIN 1 hour AFTER MATCH",
+             "EVENT SEQ(A a) WITHIN 1 hour AFTER MATCH SKIP",
+             "EVENT SEQ(A a) WITHIN 1 hour AFTER MATCH SKIP PAST",
+             "EVENT SEQ(A a) WITHIN 1 hour AFTER MATCH SKIP PAST LAST",
+             "EVENT SEQ(A a) WITHIN 1 hour AFTER MATCH SKIP TO",
+             "EVENT SEQ(A a) WITHIN 1 hour AFTER MATCH SKIP TO NEXT",
+             "EVENT SEQ(A a) WITHIN 1 hour AFTER MATCH SKIP TO FIRST",
+             "EVENT SEQ(A a) WITHIN 1 hour AFTER MATCH SKIP TO LAST")),
+    Mistake("clause-order",
+            "the clauses come in the order WHERE, WITHIN, AFTER MATCH SKIP, RETURN", None,
             ("EVENT SEQ(A a) WITHIN 1 hour WHERE a.x = 1",
              "EVENT SEQ(A a) RETURN a.x WITHIN 1 hour",
              "EVENT SEQ(A a) RETURN a.x WHERE a.x = 1")),
@@ -54,13 +65,13 @@ class _EventBuilder(Builder):
 
     def event(self, at: Span, explain: Token | None, *rest: Any) -> EventTree:
         """The whole query."""
-        *parts, where, within, returns = rest
+        *parts, where, within, skip, returns = rest
         if within is None:
             end = Span(at.line, at.column, at.start, min(at.start + 5, at.end))
             raise self.fail("a pattern needs a window, or its events could never be forgotten", end,
                             hint="add WITHIN 1 hour", mistake="no-window")
         return EventTree(self.text, self._named(parts), where, within, returns or (),
-                         explain is not None)
+                         explain is not None, skip)
 
     def _named(self, parts: list[Part]) -> tuple[Part, ...]:
         """Give variables to parts that have none, and see that each is there once."""
@@ -120,6 +131,26 @@ class _EventBuilder(Builder):
             raise self.fail("WITHIN needs a unit of time", self.span(duration),
                             hint=f"WITHIN {duration} seconds", mistake="within-without-unit")
         return micros(str(duration))
+
+    def skip(self, at: Span, target: tuple[str, str | None]) -> SkipTo:
+        """AFTER MATCH SKIP."""
+        return SkipTo(*target, at)
+
+    def past_last(self, at: Span) -> tuple[str, str | None]:
+        """PAST LAST EVENT."""
+        return "past_last", None
+
+    def to_next(self, at: Span) -> tuple[str, str | None]:
+        """TO NEXT EVENT."""
+        return "next", None
+
+    def to_first(self, at: Span, variable: Token) -> tuple[str, str | None]:
+        """TO FIRST b."""
+        return "first", str(variable)
+
+    def to_last(self, at: Span, variable: Token) -> tuple[str, str | None]:
+        """TO LAST b."""
+        return "last", str(variable)
 
     def returns(self, at: Span, *items: Returned) -> tuple[Returned, ...]:
         """RETURN."""

@@ -19,6 +19,7 @@ from slackwater.core.state.keys import Keys
 from slackwater.pattern.match import Match
 from slackwater.pattern.pattern import Matched
 from slackwater.pattern.schedule import Component, Negation
+from slackwater.pattern.skip import Skip
 from slackwater.query.ast import Binary, Expr, Name
 from slackwater.query.errors import QueryError
 from slackwater.query.event_code import Coder, bits
@@ -79,6 +80,15 @@ class EventPattern:
             else:
                 gap += 1
         return tuple(found)
+
+    @property
+    def skip(self) -> Skip | None:
+        """AFTER MATCH SKIP; None: matches may overlap as they like."""
+        asked = self.plan.tree.skip
+        if asked is None:
+            return None
+        names = [c.variable for c in self.components]
+        return Skip(asked.to, names.index(asked.variable) if asked.variable is not None else 0)
 
     @property
     def window(self) -> int:

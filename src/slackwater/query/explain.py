@@ -41,6 +41,7 @@ def explain_event(pattern: EventPattern | str) -> str:
         + " in strict order of time"])
     lines += _block("construct", _construct(pattern))
     lines += _block("negation", _negations(pattern))
+    lines += _block("skip", _skip(plan))
     lines += _block("output", [_output(pattern)])
     lines += _block("return", [plan.tree.text[r.at.start:r.at.end] for r in plan.tree.returns])
     return "\n".join(lines)
@@ -96,7 +97,20 @@ def _negations(pattern: EventPattern) -> list[str]:
     return rows
 
 
+def _skip(plan: EventPlan) -> list[str]:
+    asked = plan.tree.skip
+    if asked is None:
+        return []
+    where = {"past_last": "after its last event", "next": "after its first event",
+             "first": f"at the first event of {asked.variable}",
+             "last": f"at the last event of {asked.variable}"}[asked.to]
+    return [f"after a match the next one of the partition begins {where} or later"]
+
+
 def _output(pattern: EventPattern) -> str:
+    if pattern.skip is not None:
+        first = pattern.components[0].variable
+        return f"+ when all earlier matches are known: watermark past {first} + WITHIN"
     gaps = [n.gap for n in pattern.negations]
     names = [c.variable for c in pattern.components]
     if not gaps:
