@@ -109,6 +109,12 @@ MISTAKES = {
     "EVENT SEQ(A+ a[]) WHERE sum(a.room) > 1 WITHIN 1 s": ("sum works on numbers", None),
     "EVENT SEQ(A a, B+ b[]) WITHIN 1 s RETURN b.id + a.id": ("cannot be combined", "aggregate"),
     "EVENT SEQ(A a, B b WITHIN 1 s": ("not expected here", None),
+    "EVENT SEQ(A a, B{} b[]) WITHIN 1 s": ("{} is no number of events", "{2,4}"),
+    "EVENT SEQ(A a, B{3,2} b[]) WITHIN 1 s": ("{3,2} is no number of events", "{2,4}"),
+    "EVENT SEQ(A a, B{0} b[]) WITHIN 1 s": ("{0} is no number of events", "{2,4}"),
+    "EVENT SEQ(A a, B{9999} b[]) WITHIN 1 s": ("no number of events", "at most 1000"),
+    "EVENT SEQ(A a, B? b[]) WITHIN 1 s": ("one event at most, and has no elements", "B? b"),
+    "EVENT SEQ(A a, B{2} b) WITHIN 1 s": ("written with brackets", "B{2} b[]"),
     "EVENT SEQ(A a) WITHIN 1 s AFTER MATCH SKIP TO a": ("needs to know where to", "TO NEXT EVENT"),
     "EVENT SEQ(A abc) WITHIN 1 s AFTER MATCH SKIP TO FIRST abd":
         ("no variable 'abd'", "did you mean 'abc'"),

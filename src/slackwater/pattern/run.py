@@ -28,7 +28,7 @@ from slackwater.pattern.loop import build, run_any, run_starts, run_stepwise, st
 from slackwater.pattern.match import Match
 from slackwater.pattern.pattern import Bound
 from slackwater.pattern.program import assemble
-from slackwater.pattern.schedule import schedule
+from slackwater.pattern.schedule import ANY, FOLLOWING, STRICT, schedule
 from slackwater.pattern.stacks import Pool
 from slackwater.pattern.straight import is_straight, run_straight
 from slackwater.reorder.logic import running_numbers
@@ -36,6 +36,7 @@ from slackwater.reorder.logic import running_numbers
 __all__ = ["FOREVER", "Batch", "Passed", "Runner", "less"]
 
 Int64 = NDArray[np.int64]
+WAYS = {"skip_till_any": ANY, "skip_till_next": FOLLOWING, "strict": STRICT}
 _NOTHING = FOREVER - 1  # the first event has no match so far
 
 
@@ -70,7 +71,8 @@ class Runner:
         self._strict = config.select == "strict"
         self._plan = schedule(
             pattern.components, pattern.negations, bound.conditions, window=pattern.window,
-            strict=self._strict, prune=config.use_partition, limit=config.max_matches)
+            strict=self._strict, prune=config.use_partition, limit=config.max_matches,
+            way=WAYS[config.select])
         self._skips = config.skip is not None
         self._straight = not self._strict and is_straight(self._plan)
         self._programs = assemble(bound.conditions)
@@ -123,7 +125,7 @@ class Runner:
         wait until they are final.
         """
         config = self._config
-        if config.select == "skip_till_any":
+        if config.select == "skip_till_any" and not self._plan.general:
             found = self._any(batch)
             if config.emit == "eager" or not (len(self._plan.gap) or self._skips):
                 return found, found.trigger, None
@@ -184,7 +186,7 @@ class Runner:
         part, stream, due = live["part"], live["stream"], live["due"]
         touched = np.zeros(self._parts.room, bool)
         touched[part[batch.first:]] = True
-        starts = np.flatnonzero((live["mask"] & 1 == 1) & (due != FOREVER)
+        starts = np.flatnonzero(self._can_start() & (due != FOREVER)
                                 & (touched[part] | (due < mark[stream])))
         s = new_scratch(plan.m, len(plan.gap), live.longest())
         refused = np.zeros(len(starts), np.int64)
@@ -194,10 +196,11 @@ class Runner:
                 fresh_found(plan.m, len(starts) + 1), refused))
         else:
             found = self._matches(run_starts(
-                starts, part, plan, self._programs, live.events(), st, s, fresh_found(plan.m),
-                self._strict, refused))
+                starts, part, live["mask"], plan, self._programs, live.events(), st, s,
+                fresh_found(plan.m), self._strict, refused))
         close = closes(found, plan, live["time"], numbered=self._config.roles.sequence is not None,
-                       chosen=True, skips=self._skips)
+                       chosen=True, skips=self._skips,
+                       grows=config.select != "skip_till_any")
         over = less(mark, plan.window)[stream[starts]] > live["time"][starts]
         known = less(emitted, plan.window)[stream[starts]] > live["time"][starts]
         much = refused > 0
@@ -212,12 +215,16 @@ class Runner:
         steps = self._release(close[tell], whose[tell], batch)
         return found.take(tell), steps
 
+    def _can_start(self) -> NDArray[np.bool_]:
+        """Rows that a match can begin with."""
+        return np.asarray(self.live["mask"] & ((1 << self._plan.heads) - 1) != 0)
+
     def undecided(self, mark: Int64) -> Matches:
         """Every match of the live events whose window has not closed, for a restart."""
         config, plan, live = self._config, self._plan, self.live
         s = new_scratch(plan.m, len(plan.gap), live.longest())
         open_ = less(mark, plan.window)[live["stream"]] <= live["time"]
-        if config.select == "skip_till_any":
+        if config.select == "skip_till_any" and not plan.general:
             live.pool = Pool(plan.stacks)
             st = live.reserve(self._parts.room, 0)
             found = self._matches(run_any(
@@ -227,18 +234,19 @@ class Runner:
             none = np.zeros(len(found), np.int64)
             found, _ = self._standing(found, none)
         else:
-            starts = np.flatnonzero((live["mask"] & 1 == 1) & open_)
+            starts = np.flatnonzero(self._can_start() & open_)
             found = self._matches(run_starts(
-                starts, live["part"], plan, self._programs, live.events(), live.pool.at, s,
-                fresh_found(plan.m), self._strict, np.zeros(len(starts), np.int64)))
-        return found.take(np.flatnonzero(open_[found.first(0)]))
+                starts, live["part"], live["mask"], plan, self._programs, live.events(),
+                live.pool.at, s, fresh_found(plan.m), self._strict,
+                np.zeros(len(starts), np.int64)))
+        return found.take(np.flatnonzero(open_[found.head]))
 
     def _until_final(self, found: Matches, batch: Batch) -> tuple[Matches, Int64, Rows | None]:
         live = self.live
         close = closes(found, self._plan, live["time"],
                        numbered=self._config.roles.sequence is not None, chosen=False,
                        skips=self._skips)
-        stream = live["stream"][found.first(0)]
+        stream = live["stream"][found.head]
         step = self._release(close, stream, batch)
         final = step < FOREVER
         now, later = np.flatnonzero(final), np.flatnonzero(~final)

@@ -35,7 +35,7 @@ class Skip:
 
     `to` is ``"past_last"`` (behind its last event), ``"next"`` (behind its first event),
     ``"first"`` or ``"last"`` (at the first or last event of `component`, and in any case behind its
-    first event).
+    first event; a match without such an event skips to the next).
     """
 
     to: str
@@ -89,7 +89,7 @@ class Skipper:
         self._regroup(live)
         made = self._made(matches, words, live)
         out: list[tuple[Candidate, int, int]] = []
-        part = live["part"][matches.first(0)]
+        part = live["part"][matches.head]
         order = np.lexsort((matches.trigger, part))
         for i, j in pairwise(np.flatnonzero(np.concatenate(
                 [[True], (np.diff(matches.trigger[order]) != 0) | (np.diff(part[order]) != 0),
@@ -194,7 +194,7 @@ class Skipper:
         at = 0
         if self._skip.to == "past_last":
             at = len(rows) - 1
-        elif self._skip.to != "next":
+        elif self._skip.to != "next" and counts[self._skip.component]:
             before = int(counts[: self._skip.component].sum())
             at = before if self._skip.to == "first" else before + int(
                 counts[self._skip.component]) - 1

@@ -25,6 +25,14 @@ class Part:
     kleene: bool
     negated: bool
     at: Span
+    least: int = 1
+    most: int = 1  # 0: without limit
+    greedy: bool = False
+
+    @property
+    def optional(self) -> bool:
+        """A match may do without it."""
+        return self.least == 0
 
 
 @dataclass(frozen=True)

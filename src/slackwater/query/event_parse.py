@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from lark import Token
@@ -86,19 +87,43 @@ class _EventBuilder(Builder):
                 raise self.fail(f"the variable {name!r} is used twice", part.at,
                                 hint="give each component a variable of its own",
                                 mistake="variable-twice")
-            named[name] = Part(name, part.types, part.kleene, part.negated, part.at)
+            named[name] = replace(part, variable=name)
         return tuple(named.values())
 
-    def component(self, at: Span, types: tuple[str, ...], plus: Token | None,
+    def component(self, at: Span, types: tuple[str, ...], quantifier: Token | None,
                   variable: tuple[str, bool] | None) -> Part:
-        """`A a`, `B+ b[]`, `ANY(A, B) x`."""
-        name, brackets = variable or ("", plus is not None)
-        if brackets != (plus is not None):
-            raise self.fail("brackets and plus belong together", at, hint="B+ b[]",
-                            mistake="kleene-brackets") if brackets else self.fail(
-                "a Kleene variable is written with brackets", at, hint=f"{types[0]}+ {name}[]",
-                mistake="kleene-brackets")
-        return Part(name, types, plus is not None, False, at)
+        """`A a`, `B+ b[]`, `B? b`, `B{2,4} b[]`, `ANY(A, B) x`."""
+        least, most, greedy = self._quantity(quantifier)
+        kleene = most != 1
+        name, brackets = variable or ("", kleene)
+        if brackets and not kleene:
+            raise self.fail("brackets and plus belong together" if quantifier is None else
+                            f"{quantifier} takes one event at most, and has no elements", at,
+                            hint="B+ b[]" if quantifier is None else f"{types[0]}{quantifier} "
+                            f"{name}", mistake="kleene-brackets")
+        if kleene and not brackets:
+            raise self.fail("a Kleene variable is written with brackets", at,
+                            hint=f"{types[0]}{quantifier} {name}[]", mistake="kleene-brackets")
+        return Part(name, types, kleene, False, at, least, most, greedy)
+
+    def _quantity(self, token: Token | None) -> tuple[int, int, bool]:
+        """How many: the least, the most (0: without limit), and whether it is greedy."""
+        if token is None:
+            return 1, 1, False
+        text = "".join(token.split())
+        mark = text[:1] if text[0] != "{" else text[: text.index("}") + 1]
+        greedy = text[len(mark):] == "+"
+        if mark[0] != "{":
+            return {"+": (1, 0, greedy), "*": (0, 0, greedy), "?": (0, 1, greedy)}[mark]
+        low, comma, high = mark[1:-1].partition(",")
+        least = int(low or 0)
+        most = int(high or 0) if comma else least
+        if not (low or high) or (most < max(least, 1) and not (comma and not high)) or max(
+                least, most) > 1000:
+            raise self.fail(f"{token} is no number of events", self.span(token),
+                            expected="{2}, {2,4}, {2,} or {,4}, at most 1000",
+                            mistake="quantifier")
+        return least, most, greedy
 
     def negation(self, at: Span, types: tuple[str, ...],
                  variable: tuple[str, bool] | None) -> Part:

@@ -184,7 +184,8 @@ class _Planner:
 
     def chain(self, terms: set[Term], covered: list[str], at: Span) -> list[Expr]:
         """Equalities that make a class of terms equal, less those the partition sees to."""
-        ordered = sorted(terms, key=lambda t: (t[0] in self.negated, self.parts[t[0]].kleene,
+        ordered = sorted(terms, key=lambda t: (t[0] in self.negated,
+                                               self.parts[t[0]].optional, self.parts[t[0]].kleene,
                                                self.order[t[0]], t[1]))
         head = ordered[0]
         found: list[Expr] = []

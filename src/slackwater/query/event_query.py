@@ -67,7 +67,7 @@ class EventPattern:
     @property
     def components(self) -> tuple[Component, ...]:
         """What must occur, in order."""
-        return tuple(Component(p.variable, p.types, p.kleene)
+        return tuple(Component(p.variable, p.types, p.kleene, p.least, p.most, p.greedy)
                      for p in self.plan.tree.parts if not p.negated)
 
     @property
@@ -165,7 +165,7 @@ class BoundEvent:
             if not pa.types.is_floating(schema_of(Name(None, column, at=parts[0].at))):
                 keys.append(column)
                 continue
-            head, *rest = sorted(parts, key=lambda p: (p.negated, p.kleene))
+            head, *rest = sorted(parts, key=lambda p: (p.negated, p.optional, p.kleene))
             for part in rest:
                 if head.kleene and part.kleene:
                     raise QueryError(f"{column!r} holds reals, which cannot be compared between "

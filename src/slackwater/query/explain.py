@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from slackwater.core.durations import format_duration
+from slackwater.pattern.schedule import Component
 from slackwater.query.ast import Expr
 from slackwater.query.event_plan import EventPlan
 from slackwater.query.event_query import EventPattern
@@ -37,7 +38,7 @@ def explain_event(pattern: EventPattern | str) -> str:
         else "none: no column is equal in all variables, every event meets every other"])
     lines += _block("scan", _scan(plan))
     lines += _block("sequence", [", ".join(
-        c.variable + ("[] (one or more)" if c.kleene else "") for c in pattern.components)
+        c.variable + ("[]" if c.kleene else "") + _how_many(c) for c in pattern.components)
         + " in strict order of time"])
     lines += _block("construct", _construct(pattern))
     lines += _block("negation", _negations(pattern))
@@ -45,6 +46,17 @@ def explain_event(pattern: EventPattern | str) -> str:
     lines += _block("output", [_output(pattern)])
     lines += _block("return", [plan.tree.text[r.at.start:r.at.end] for r in plan.tree.returns])
     return "\n".join(lines)
+
+
+def _how_many(c: Component) -> str:
+    if c.least == c.most == 1:
+        return ""
+    few = {0: "none", 1: "one"}.get(c.least, str(c.least))
+    if c.most == 0:
+        return f" ({few} or more)"
+    if c.most == c.least:
+        return f" ({c.least})"
+    return f" ({few} to {c.most})" if c.most > 1 else " (none or one)"
 
 
 def _block(title: str, rows: list[str]) -> list[str]:
