@@ -24,7 +24,7 @@ from slackwater.pattern.stacks import (
     is_before,
 )
 
-__all__ = ["Scratch", "accepts", "for_elements", "new_scratch", "undone"]
+__all__ = ["Scratch", "accepts", "for_elements", "is_absent", "new_scratch", "undone"]
 
 Int64 = NDArray[np.int64]
 
@@ -72,7 +72,21 @@ def for_elements(g: int, k: int, prog: Programs, ev: Events, s: Scratch) -> bool
 
 
 @inner
-def _is_true(g: int, prog: Programs, ev: Events, s: Scratch) -> bool:
+def is_absent(g: int, plan: Plan, s: Scratch) -> bool:
+    """Whether condition g looks at an event of a component that is left out: then it is met."""
+    bits, c = plan.named[g], 0
+    while bits:
+        if bits & 1 and s.last[c] < s.first[c]:
+            return True
+        bits >>= 1
+        c += 1
+    return False
+
+
+@inner
+def _is_true(g: int, plan: Plan, prog: Programs, ev: Events, s: Scratch) -> bool:
+    if plan.general and is_absent(g, plan, s):
+        return True
     k = prog.element[g]
     if k < 0:
         return holds(g, prog, ev, s.now, s.prev, s.chain, s.first, s.last)
@@ -84,40 +98,48 @@ def _undone_by(q: int, row: int, plan: Plan, prog: Programs, ev: Events, s: Scra
     """Whether an event in a negation's interval satisfies every condition that names it."""
     s.now[plan.m + q] = row
     for i in range(plan.negation_start[q], plan.negation_start[q + 1]):
-        if not _is_true(plan.negation_condition[i], prog, ev, s):
+        if not _is_true(plan.negation_condition[i], plan, prog, ev, s):
             return False
     return True
 
 
 @inner
+def _before(q: int, plan: Plan, s: Scratch) -> tuple[int, int, int]:
+    """The place in the chain before the gap of negation q; the chain's first and last place.
+
+    What is left out beside the gap does not bound it: the events that are there do.
+    """
+    lo, hi, gap = s.first[0], s.last[plan.m - 1], plan.gap[q]
+    return (hi if gap == plan.m else s.first[gap] - 1), lo, hi
+
+
+@inner
 def _inside(q: int, row: int, plan: Plan, ev: Events, s: Scratch) -> bool:
     """Whether an event lies in the interval of negation q: the rule that `undone` counts by."""
-    m, gap = plan.m, plan.gap[q]
-    head, tail = s.chain[s.first[0]], s.chain[s.last[m - 1]]
-    if gap == 0:
+    before, lo, hi = _before(q, plan, s)
+    head, tail = s.chain[lo], s.chain[hi]
+    if before < lo:
         return bool(ev.time[row] >= ev.time[tail] - plan.window and is_before(ev, row, head))
-    if gap == m:
+    if before == hi:
         return bool(is_before(ev, tail, row) and ev.time[row] <= ev.time[head] + plan.window)
-    return is_before(ev, s.chain[s.last[gap - 1]], row) and is_before(
-        ev, row, s.chain[s.first[gap]])
+    return is_before(ev, s.chain[before], row) and is_before(ev, row, s.chain[before + 1])
 
 
 @inner
 def undone(base: int, plan: Plan, prog: Programs, ev: Events, st: Stacks, s: Scratch) -> bool:
     """Whether a known negated event stands against the match in the scratch memory."""
-    m = plan.m
-    head, tail = s.chain[s.first[0]], s.chain[s.last[m - 1]]
     for q in range(len(plan.gap)):
-        sid, gap = base + m + q, plan.gap[q]
-        if gap == 0:
+        before, start, end = _before(q, plan, s)
+        head, tail, sid = s.chain[start], s.chain[end], base + plan.m + q
+        if before < start:
             lo = count_time(ev, st, sid, ev.time[tail] - plan.window)
             hi = count_before(ev, st, sid, head)
-        elif gap == m:
+        elif before == end:
             lo = count_upto(ev, st, sid, tail)
             hi = count_time(ev, st, sid, ev.time[head] + plan.window + 1)
         else:
-            lo = count_upto(ev, st, sid, s.chain[s.last[gap - 1]])
-            hi = count_before(ev, st, sid, s.chain[s.first[gap]])
+            lo = count_upto(ev, st, sid, s.chain[before])
+            hi = count_before(ev, st, sid, s.chain[before + 1])
         if lo >= hi:
             continue
         if plan.free[q]:
@@ -143,7 +165,7 @@ def accepts(lo: int, hi: int, base: int, negation: int, row: int, plan: Plan, pr
         if not is_before(ev, chain[i], chain[i + 1]):
             return False
     for i in range(len(plan.match_condition)):
-        if not _is_true(plan.match_condition[i], prog, ev, s):
+        if not _is_true(plan.match_condition[i], plan, prog, ev, s):
             return False
     if undone(base, plan, prog, ev, st, s):
         return False

@@ -44,6 +44,8 @@ def fold(kind: int, column: int, real: bool, rows: Int64, first: int, last: int,
          reals: Float64, known: NDArray[np.bool_]) -> tuple[Any, Any, int]:
     """The aggregate of rows[first … last]: as int64, as float64, and which of them it is."""
     if kind >= _FIRST:
+        if last < first:
+            return np.int64(0), 0.0, NULL
         row = rows[first] if kind == _FIRST else rows[last]
         if not known[column, row]:
             return np.int64(0), 0.0, NULL

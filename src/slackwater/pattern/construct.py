@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slackwater.pattern.accept import Scratch, accepts, for_elements
+from slackwater.pattern.accept import Scratch, accepts, for_elements, is_absent
 from slackwater.pattern.program import Programs, holds
 from slackwater.pattern.schedule import Plan
 from slackwater.pattern.stacks import (
@@ -96,6 +96,8 @@ def passes(point: int, slot: int, comp: int, side: int, at: int, plan: Plan, pro
     where = slot * (plan.m + 2) + point
     for i in range(plan.at_start[where], plan.at_start[where + 1]):
         g = plan.at_condition[i]
+        if plan.general and is_absent(g, plan, s):
+            continue
         k = prog.element[g]
         if k < 0:
             if not holds(g, prog, ev, s.now, s.prev, s.chain, s.first, s.last):

@@ -22,8 +22,9 @@ from slackwater.pattern.finality import Matches
 from slackwater.pattern.live import Live
 from slackwater.pattern.match import Match
 from slackwater.pattern.pattern import Bound
-from slackwater.pattern.result import ready_batch, ready_schema
+from slackwater.pattern.result import identify, ready_batch, ready_schema
 from slackwater.pattern.run import FOREVER, Batch, Passed, Runner, less
+from slackwater.pattern.skip import Skipper
 from slackwater.reorder.logic import running_numbers
 from slackwater.reorder.policy import Seen
 
@@ -51,6 +52,9 @@ class MatchLogic(KeyedLogic):
                                       "born": np.int64(0)}, store)
         self._events = Buffer("events", store, self._dead)
         self._waiting = Buffer("waiting", store, self._decided)
+        self._skipper: Skipper | None = None
+        self._skips = Buffer("skips", store, self._dead)
+        self._known_skips: list[tuple[int, bool]] = []
         self._saved = 0
         self._changed = False
         self._built = 0
@@ -127,6 +131,14 @@ class MatchLogic(KeyedLogic):
         if config.emit == "final" and config.select == "skip_till_any":
             found, step = self._due(found, step, batch)
             self._wait(waiting)
+        if self._skipper is not None:
+            words = identify(found, self._live, len(config.pattern.components),
+                             config.roles.arrival)
+            if config.emit == "eager":
+                found, step = self._skipper.changes(found, words, self._live, mark)
+            else:
+                kept = self._skipper.standing(found, words, self._live)
+                found, step = found.take(kept), step[kept]
         self._marks["emitted"][:] = mark
         ready = ready_batch(found, step, self._live, config.pattern.components, self.schema,
                             self._bound, config.roles.arrival)
@@ -235,6 +247,10 @@ class MatchLogic(KeyedLogic):
         self._bound = config.pattern.bind(schema, config.roles)
         self._runner = Runner(config, self._bound)
         self._live: Live = self._runner.live
+        if config.skip is not None:
+            self._skipper = Skipper(config.skip, len(config.pattern.components),
+                                    config.pattern.window)
+            self._skipper.points = self._known_skips
 
     def _compact(self) -> None:
         live, mark = self._live, self._marks["mark"]
@@ -261,6 +277,21 @@ class MatchLogic(KeyedLogic):
             order = np.argsort(held.n)
             self._runner.refill(held.payload(order), held.time[order], held.n[order],
                                 held.slot[order])
+        if self._skipper is not None:
+            self._resume_skips(self._skipper)
+
+    def _resume_skips(self, skipper: Skipper) -> None:
+        config, live = self._config, self._live
+        points = self._skips.due(np.full(self.keys.room, FOREVER))
+        skipper.points = []
+        if len(points):
+            over = points.payload(np.arange(len(points))).column("over").to_pylist()
+            skipper.points = list(zip(points.n.tolist(), over, strict=True))
+        self._known_skips = list(skipper.points)
+        if config.emit == "eager" and live.rows:
+            open_ = self._runner.undecided(self._marks["mark"])
+            skipper.resume(open_, identify(open_, live, len(config.pattern.components),
+                                           config.roles.arrival), live)
 
     # -- state ----------------------------------------------------------------------------------
 
@@ -277,7 +308,8 @@ class MatchLogic(KeyedLogic):
         if self._bound is not None and self._changed:
             self._save_events()
         return {**super().save(), "marks": self._marks.save(), "events": self._events.save(),
-                "waiting": self._waiting.save(), "estimator": self._estimator.save(),
+                "waiting": self._waiting.save(), "skips": self._skips.save(),
+                "estimator": self._estimator.save(),
                 "sources": None if self._sources is None else self._sources.save()}
 
     def _save_events(self) -> None:
@@ -294,6 +326,25 @@ class MatchLogic(KeyedLogic):
                                   live.payload(new)))
         self._saved = self.count
         self._changed = False
+        if self._skipper is not None:
+            self._save_skips(self._skipper)
+
+    def _save_skips(self, skipper: Skipper) -> None:
+        """The same for the points of AFTER MATCH SKIP."""
+        live, mark = self._live, self._marks["mark"]
+        if len(mark):
+            oldest = less(mark, self._config.retention)
+            held = self._skips.due(np.where(oldest == NEVER, NEVER, oldest - (oldest != NEVER)))
+            self._skips.leave(held, np.ones(len(held), bool))
+        new = [p for p in skipper.points if p not in self._known_skips]
+        rows = np.searchsorted(live["n"], np.array([n for n, _ in new], np.int64))
+        good = np.array([i for i, r in enumerate(rows)
+                         if r < live.rows and live["n"][r] == new[i][0]], np.int64)
+        rows = rows[good]
+        if len(rows):
+            self._skips.add(Rows(live["stream"][rows], live["time"][rows], live["n"][rows],
+                                 pa.record_batch({"over": [new[i][1] for i in good]})))
+        self._known_skips = list(skipper.points)
 
     def load(self, meta: Mapping[str, Any]) -> None:
         """Read what `save` wrote."""
@@ -301,6 +352,8 @@ class MatchLogic(KeyedLogic):
         self._marks.load(meta["marks"])
         self._events.load(meta["events"])
         self._waiting.load(meta["waiting"])
+        if "skips" in meta:
+            self._skips.load(meta["skips"])
         self._estimator.load(meta["estimator"])
         if self._sources is not None:
             self._sources.load(meta["sources"])

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from slackwater.core.compiled import njit
 from slackwater.pattern.accept import Scratch, undone
 from slackwater.pattern.construct import ERROR, MATCHES, ROWS, Found, construct
+from slackwater.pattern.explore import explore
 from slackwater.pattern.follow import follow
 from slackwater.pattern.program import Programs
 from slackwater.pattern.schedule import Plan
@@ -110,7 +111,7 @@ def _starts(row: int, mask: int, plan: Plan, ev: Events) -> tuple[int, int]:
     m = plan.m
     latest = ev.time[row]
     for q in range(len(plan.gap)):
-        if mask >> (m + q) & 1 and plan.gap[q] == 0:
+        if mask >> (m + q) & 1 and plan.gap[q] < plan.heads:
             latest = ev.time[row] + plan.window
     return ev.time[row] - plan.window, latest
 
@@ -137,6 +138,28 @@ def _lengths(found: Found, first: int, last: int, at: int, m: int) -> Int64:
     return begin
 
 
+@inner
+def _from_start(first: int, comp: int, base: int, strict: bool, plan: Plan, prog: Programs,
+                ev: Events, st: Stacks, s: Scratch, found: Found, trigger: int) -> Found:
+    if plan.general:
+        return explore(first, comp, base, plan, prog, ev, st, s, found, trigger)
+    return follow(first, base, strict, plan, prog, ev, st, s, found, trigger)
+
+
+@inner
+def _all_starts(low: int, high: int, base: int, strict: bool, plan: Plan, prog: Programs,
+                ev: Events, st: Stacks, s: Scratch, found: Found, trigger: int) -> Found:
+    """The matches of all first events between two times."""
+    for comp in range(plan.heads):
+        sid = base + comp
+        for i in range(count_time(ev, st, sid, low), count_time(ev, st, sid, high + 1)):
+            found = _from_start(st.row[st.start[sid] + i], comp, base, strict, plan, prog, ev, st,
+                                s, found, trigger)
+            if found.fill[ERROR]:
+                return found
+    return found
+
+
 @njit(cache=True)
 def run_stepwise(order: Int64, part: Int64, mask: Int64, oldest: Int64, new: int, plan: Plan,
                  prog: Programs, ev: Events, st: Stacks, s: Scratch, found: Found,
@@ -156,27 +179,18 @@ def run_stepwise(order: Int64, part: Int64, mask: Int64, oldest: Int64, new: int
     for row in order:
         p = part[row]
         base = p * stacks
-        purge(time, starts, sizes, bases, rows, base, mask[row] | 1, oldest[row - new])
+        purge(time, starts, sizes, bases, rows, base, mask[row] | ((1 << plan.heads) - 1),
+              oldest[row - new])
         low, high = _starts(row, mask[row], plan, ev)
         kept, kept_rows, clock = found.fill[MATCHES], found.fill[ROWS], clocks[p]
-        lo, hi = count_time(ev, st, base, low), count_time(ev, st, base, high + 1)
-        for i in range(lo, hi):
-            found = follow(st.row[st.start[base] + i], base, strict, plan, prog, ev, st, s, found,
-                           row)
-            if found.fill[ERROR]:
-                break
+        found = _all_starts(low, high, base, strict, plan, prog, ev, st, s, found, row)
         if found.fill[ERROR]:
             _refuse(row, new, kept, kept_rows, found, refused)
             continue
         before = found.fill[MATCHES]
         put(time, seq, tied, starts, sizes, bases, rows, rips, clocks, row, base, p, mask[row], m,
             True, positions)
-        lo, hi = count_time(ev, st, base, low), count_time(ev, st, base, high + 1)
-        for i in range(lo, hi):
-            found = follow(st.row[st.start[base] + i], base, strict, plan, prog, ev, st, s, found,
-                           row)
-            if found.fill[ERROR]:
-                break
+        found = _all_starts(low, high, base, strict, plan, prog, ev, st, s, found, row)
         if found.fill[ERROR]:
             _refuse(row, new, kept, kept_rows, found, refused)
             take_out(time, seq, starts, sizes, bases, rows, rips, base, row, mask[row], m)
@@ -217,8 +231,8 @@ def _keep_changes(found: Found, first: int, last: int, begin: Int64, m: int) -> 
 
 
 @njit(cache=True)
-def run_starts(starts: Int64, part: Int64, plan: Plan, prog: Programs, ev: Events, st: Stacks,
-               s: Scratch, found: Found, strict: bool, refused: Int64) -> Found:
+def run_starts(starts: Int64, part: Int64, mask: Int64, plan: Plan, prog: Programs, ev: Events,
+               st: Stacks, s: Scratch, found: Found, strict: bool, refused: Int64) -> Found:
     """The matches of the given first events; the trigger of each is its first event.
 
     `refused` says, for each of them, why it has none if it has too many.
@@ -226,7 +240,10 @@ def run_starts(starts: Int64, part: Int64, plan: Plan, prog: Programs, ev: Event
     for i in range(len(starts)):
         row = starts[i]
         matches, events = found.fill[MATCHES], found.fill[ROWS]
-        found = follow(row, part[row] * plan.stacks, strict, plan, prog, ev, st, s, found, row)
+        for comp in range(plan.heads):
+            if mask[row] >> comp & 1 and not found.fill[ERROR]:
+                found = _from_start(row, comp, part[row] * plan.stacks, strict, plan, prog, ev, st,
+                                    s, found, row)
         if found.fill[ERROR]:
             _refuse(i, np.int64(0), matches, events, found, refused)
     return found

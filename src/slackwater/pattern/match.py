@@ -18,6 +18,7 @@ from slackwater.reorder.policy import Policy
 
 if TYPE_CHECKING:
     from slackwater.pattern.logic import MatchLogic
+    from slackwater.pattern.skip import Skip
 
 __all__ = ["EMIT", "SELECT", "Match"]
 
@@ -139,10 +140,17 @@ class Match(Stage):
         final before the window after it has closed.
         """
         pattern = self.pattern
-        gaps = {n.gap for n in pattern.negations}
-        open_end = len(pattern.components) in gaps or (
-            self.select != "skip_till_any" and pattern.components[-1].kleene)
-        return pattern.window * (2 if 0 in gaps and open_end else 1)
+        gaps, parts = [n.gap for n in pattern.negations], pattern.components
+        leading = any(all(c.optional for c in parts[:gap]) for gap in gaps)
+        trailing = any(all(c.optional for c in parts[gap:]) for gap in gaps)
+        open_end = trailing or self.skip is not None or (
+            self.select != "skip_till_any" and (parts[-1].kleene or parts[-1].optional))
+        return pattern.window * (2 if leading and open_end else 1)
+
+    @property
+    def skip(self) -> Skip | None:
+        """Where the next match may begin after one; None: anywhere."""
+        return getattr(self.pattern, "skip", None)
 
     @property
     def policy(self) -> Policy:

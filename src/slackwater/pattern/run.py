@@ -28,13 +28,15 @@ from slackwater.pattern.loop import build, run_any, run_starts, run_stepwise, st
 from slackwater.pattern.match import Match
 from slackwater.pattern.pattern import Bound
 from slackwater.pattern.program import assemble
-from slackwater.pattern.schedule import schedule
+from slackwater.pattern.schedule import ANY, FOLLOWING, STRICT, schedule
+from slackwater.pattern.stacks import Pool
 from slackwater.pattern.straight import is_straight, run_straight
 from slackwater.reorder.logic import running_numbers
 
 __all__ = ["FOREVER", "Batch", "Passed", "Runner", "less"]
 
 Int64 = NDArray[np.int64]
+WAYS = {"skip_till_any": ANY, "skip_till_next": FOLLOWING, "strict": STRICT}
 _NOTHING = FOREVER - 1  # the first event has no match so far
 
 
@@ -69,7 +71,9 @@ class Runner:
         self._strict = config.select == "strict"
         self._plan = schedule(
             pattern.components, pattern.negations, bound.conditions, window=pattern.window,
-            strict=self._strict, prune=config.use_partition, limit=config.max_matches)
+            strict=self._strict, prune=config.use_partition, limit=config.max_matches,
+            way=WAYS[config.select])
+        self._skips = config.skip is not None
         self._straight = not self._strict and is_straight(self._plan)
         self._programs = assemble(bound.conditions)
         self._within = tuple(dict.fromkeys((*config.roles.key, *bound.partition)))
@@ -121,9 +125,9 @@ class Runner:
         wait until they are final.
         """
         config = self._config
-        if config.select == "skip_till_any":
+        if config.select == "skip_till_any" and not self._plan.general:
             found = self._any(batch)
-            if config.emit == "eager" or not len(self._plan.gap):
+            if config.emit == "eager" or not (len(self._plan.gap) or self._skips):
                 return found, found.trigger, None
             return self._until_final(found, batch)
         if config.emit == "eager":
@@ -182,7 +186,7 @@ class Runner:
         part, stream, due = live["part"], live["stream"], live["due"]
         touched = np.zeros(self._parts.room, bool)
         touched[part[batch.first:]] = True
-        starts = np.flatnonzero((live["mask"] & 1 == 1) & (due != FOREVER)
+        starts = np.flatnonzero(self._can_start() & (due != FOREVER)
                                 & (touched[part] | (due < mark[stream])))
         s = new_scratch(plan.m, len(plan.gap), live.longest())
         refused = np.zeros(len(starts), np.int64)
@@ -192,10 +196,11 @@ class Runner:
                 fresh_found(plan.m, len(starts) + 1), refused))
         else:
             found = self._matches(run_starts(
-                starts, part, plan, self._programs, live.events(), st, s, fresh_found(plan.m),
-                self._strict, refused))
+                starts, part, live["mask"], plan, self._programs, live.events(), st, s,
+                fresh_found(plan.m), self._strict, refused))
         close = closes(found, plan, live["time"], numbered=self._config.roles.sequence is not None,
-                       chosen=True)
+                       chosen=True, skips=self._skips,
+                       grows=config.select != "skip_till_any")
         over = less(mark, plan.window)[stream[starts]] > live["time"][starts]
         known = less(emitted, plan.window)[stream[starts]] > live["time"][starts]
         much = refused > 0
@@ -210,11 +215,38 @@ class Runner:
         steps = self._release(close[tell], whose[tell], batch)
         return found.take(tell), steps
 
+    def _can_start(self) -> NDArray[np.bool_]:
+        """Rows that a match can begin with."""
+        return np.asarray(self.live["mask"] & ((1 << self._plan.heads) - 1) != 0)
+
+    def undecided(self, mark: Int64) -> Matches:
+        """Every match of the live events whose window has not closed, for a restart."""
+        config, plan, live = self._config, self._plan, self.live
+        s = new_scratch(plan.m, len(plan.gap), live.longest())
+        open_ = less(mark, plan.window)[live["stream"]] <= live["time"]
+        if config.select == "skip_till_any" and not plan.general:
+            live.pool = Pool(plan.stacks)
+            st = live.reserve(self._parts.room, 0)
+            found = self._matches(run_any(
+                self._order(0, False), live["part"], live["mask"], np.full(live.rows, NEVER), 0,
+                plan, self._programs, live.events(), st, s, fresh_found(plan.m), config.use_clock,
+                False, np.zeros(live.rows, np.int64)))
+            none = np.zeros(len(found), np.int64)
+            found, _ = self._standing(found, none)
+        else:
+            starts = np.flatnonzero(self._can_start() & open_)
+            found = self._matches(run_starts(
+                starts, live["part"], live["mask"], plan, self._programs, live.events(),
+                live.pool.at, s, fresh_found(plan.m), self._strict,
+                np.zeros(len(starts), np.int64)))
+        return found.take(np.flatnonzero(open_[found.head]))
+
     def _until_final(self, found: Matches, batch: Batch) -> tuple[Matches, Int64, Rows | None]:
         live = self.live
         close = closes(found, self._plan, live["time"],
-                       numbered=self._config.roles.sequence is not None, chosen=False)
-        stream = live["stream"][found.first(0)]
+                       numbered=self._config.roles.sequence is not None, chosen=False,
+                       skips=self._skips)
+        stream = live["stream"][found.head]
         step = self._release(close, stream, batch)
         final = step < FOREVER
         now, later = np.flatnonzero(final), np.flatnonzero(~final)

@@ -25,7 +25,7 @@ Int64 = NDArray[np.int64]
 
 def is_straight(plan: Plan) -> bool:
     """Whether `run_straight` can find a plan's matches."""
-    return not plan.kleene.any() and not len(plan.gap) and not len(plan.at_condition)
+    return not (plan.general or plan.kleene.any() or len(plan.gap) or len(plan.at_condition))
 
 
 @njit(cache=True)

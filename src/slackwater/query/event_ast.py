@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from slackwater.query.ast import Expr, Node, Span
 
-__all__ = ["Alike", "EventTree", "Part", "Returned"]
+__all__ = ["Alike", "EventTree", "Part", "Returned", "SkipTo"]
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,14 @@ class Part:
     kleene: bool
     negated: bool
     at: Span
+    least: int = 1
+    most: int = 1  # 0: without limit
+    greedy: bool = False
+
+    @property
+    def optional(self) -> bool:
+        """A match may do without it."""
+        return self.least == 0
 
 
 @dataclass(frozen=True)
@@ -33,6 +41,15 @@ class Returned:
 
     expr: Expr
     name: str | None
+    at: Span
+
+
+@dataclass(frozen=True)
+class SkipTo:
+    """AFTER MATCH SKIP: "past_last", "next", or "first" and "last" of a variable."""
+
+    to: str
+    variable: str | None
     at: Span
 
 
@@ -46,3 +63,4 @@ class EventTree:
     within: int
     returns: tuple[Returned, ...]
     explain: bool
+    skip: SkipTo | None = None

@@ -20,6 +20,7 @@ from slackwater.core.state.keys import Keys
 from slackwater.pattern.match import Match
 from slackwater.pattern.pattern import Matched
 from slackwater.pattern.schedule import Component, Negation
+from slackwater.pattern.skip import Skip
 from slackwater.query.ast import Binary, Expr, Name
 from slackwater.query.errors import QueryError
 from slackwater.query.event_code import Coder, bits
@@ -72,7 +73,7 @@ class EventPattern:
     @property
     def components(self) -> tuple[Component, ...]:
         """What must occur, in order."""
-        return tuple(Component(p.variable, p.types, p.kleene)
+        return tuple(Component(p.variable, p.types, p.kleene, p.least, p.most, p.greedy)
                      for p in self.plan.tree.parts if not p.negated)
 
     @property
@@ -85,6 +86,15 @@ class EventPattern:
             else:
                 gap += 1
         return tuple(found)
+
+    @property
+    def skip(self) -> Skip | None:
+        """AFTER MATCH SKIP; None: matches may overlap as they like."""
+        asked = self.plan.tree.skip
+        if asked is None:
+            return None
+        names = [c.variable for c in self.components]
+        return Skip(asked.to, names.index(asked.variable) if asked.variable is not None else 0)
 
     @property
     def window(self) -> int:
@@ -161,7 +171,7 @@ class BoundEvent:
             if not pa.types.is_floating(schema_of(Name(None, column, at=parts[0].at))):
                 keys.append(column)
                 continue
-            head, *rest = sorted(parts, key=lambda p: (p.negated, p.kleene))
+            head, *rest = sorted(parts, key=lambda p: (p.negated, p.optional, p.kleene))
             for part in rest:
                 if head.kleene and part.kleene:
                     raise QueryError(f"{column!r} holds reals, which cannot be compared between "

@@ -150,7 +150,7 @@ class Returns:
             int(offsets[-1]))
         if aggregate.function in ("first", "last"):
             at = offsets[:-1] if aggregate.function == "first" else offsets[1:] - 1
-            return values.take(pa.array(at))
+            return values.take(pa.array(at, mask=np.diff(offsets) == 0))
         if pa.types.is_string(values.type):
             return _reduce_texts(aggregate, values, offsets)
         out, given = np.zeros(len(matched), np.int64), np.zeros(len(matched), bool)
