@@ -5,6 +5,7 @@ Only the parser is shared with what it is compared to.
 
 from __future__ import annotations
 
+import fnmatch
 import itertools
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ from slackwater.query.ast import (
     Call,
     InList,
     IsNull,
+    Like,
     Literal,
     Name,
     Star,
@@ -193,6 +195,10 @@ def evaluate(node, c: Context) -> Any:
         return None if value is None else (not value if node.op == "not" else -value)
     if isinstance(node, IsNull):
         return (evaluate(node.operand, c) is None) != node.negated
+    if isinstance(node, Like):
+        value = evaluate(node.operand, c)
+        shape = str(node.pattern.value).replace("%", "*").replace("_", "?")
+        return None if value is None else fnmatch.fnmatchcase(value, shape) != node.negated
     if isinstance(node, Between):
         found = _and(_compare(">=", evaluate(node.operand, c), evaluate(node.low, c)),
                      _compare("<=", evaluate(node.operand, c), evaluate(node.high, c)))
@@ -231,6 +237,8 @@ def _call(node: Call, c: Context) -> Any:
         row = _row(node, c)
         while isinstance(args[0], Call) and args[0].function in ("first", "last", "prev", "next"):
             args = args[0].args
+        if row is not None and isinstance(args[0], Call) and args[0].function == "classifier":
+            return dict(c.seen()).get(row)
         return None if row is None else _inner(args[0], row, c)
     if name in AGGREGATES:
         return _aggregate(name, args[0], c)
@@ -269,6 +277,8 @@ def _row(node, c):
 def _qualifier(node) -> Name:
     if isinstance(node, Name):
         return node
+    if isinstance(node, Call) and node.function == "classifier":
+        return Name(node.args[0].name if node.args else None, "")
     for value in vars(node).values():
         for one in value if isinstance(value, tuple) else (value,):
             if isinstance(one, (Name, Binary, Unary, Call)):

@@ -15,7 +15,8 @@ EVENTS = sample_events()
 def recognise(inner: str, key: str = "PARTITION BY key", order: str = "time",
               **options: str) -> RecogniseQuery:
     text = f"SELECT * FROM s MATCH_RECOGNIZE ({key} ORDER BY {order} {inner})"
-    return RecogniseQuery(text, EVENTS.schema, Roles("time", "arrival", options.pop("source", None)),
+    roles = Roles("time", "arrival", options.pop("source", None))
+    return RecogniseQuery(text, EVENTS.schema, roles,
                           **(options or {"slack": "100ms"}))  # type: ignore[arg-type]
 
 

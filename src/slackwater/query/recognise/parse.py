@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from lark import Token
@@ -30,11 +29,8 @@ from slackwater.query.recognise.tree import (
 )
 from slackwater.query.select_parse import Item
 
-__all__ = ["MISTAKES", "is_recognise", "parse_recognise"]
+__all__ = ["MISTAKES", "parse_recognise"]
 
-_WORD = re.compile(
-    r"""--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|(\bMATCH_RECOGNI[ZS]E\s*\()""",
-    re.IGNORECASE | re.DOTALL)
 _HEAD = "SELECT * FROM s MATCH_RECOGNIZE ("
 _MOST_PERMUTED = 6
 
@@ -55,19 +51,6 @@ MISTAKES = (
               tuple(f"{_HEAD} PATTERN (A) DEFINE A AS {sample})" for sample in m.samples), m.token)
       for m in EXPRESSION_MISTAKES),
 )
-
-
-def is_recognise(text: str) -> bool:
-    """Whether a query has MATCH_RECOGNIZE, outside texts, quoted names and comments.
-
-    Examples
-    --------
-    >>> is_recognise("SELECT * FROM s MATCH_RECOGNIZE (PATTERN (A))")
-    True
-    >>> is_recognise("SELECT x FROM s [RANGE 1 s] WHERE y = 'MATCH_RECOGNIZE ('")
-    False
-    """
-    return any(found[1] for found in _WORD.finditer(text))
 
 
 def parse_recognise(text: str) -> Recognise:
