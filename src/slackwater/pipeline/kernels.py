@@ -20,6 +20,7 @@ from slackwater.query import SelectQuery
 from slackwater.query.correlate_parse import parse_correlate
 from slackwater.query.correlate_plan import plan_correlate
 from slackwater.query.event_query import event_query
+from slackwater.query.recognise import RecogniseQuery
 from slackwater.reorder import Reorder
 from slackwater.synchronise import method_named
 
@@ -134,6 +135,13 @@ def _select(step: Step, schema: pa.Schema | None) -> Made:
     return Made(kernel, kernel.result_schema)
 
 
+def _recognise(step: Step, schema: pa.Schema | None) -> Made:
+    if schema is None:
+        return Made(None, None)
+    kernel = RecogniseQuery(step.text or "", schema, _roles(step, schema), **kernel_options(step))
+    return Made(kernel, kernel.result_schema)
+
+
 def _event(step: Step, schema: pa.Schema | None) -> Made:
     roles = _roles(step, schema, type=step.options.get("type", "type"))
     kernel = event_query(step.text or "", roles, **kernel_options(step))
@@ -183,5 +191,6 @@ def _sql(step: Step, *schemas: pa.Schema | None) -> Made:
 
 _MAKERS: dict[str, Any] = {
     "dedupe": _dedupe, "reorder": _reorder, "synchronise": _synchronise, "select": _select,
+    "recognise": _recognise,
     "event": _event, "pairs": _pairs, "correlate": _correlate,
 }

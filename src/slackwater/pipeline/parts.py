@@ -24,6 +24,8 @@ from slackwater.pipeline.values import BAD, OptionReader, check_names, read_conf
 from slackwater.query import QueryError, query_kind
 from slackwater.query.correlate_parse import parse_correlate
 from slackwater.query.event_query import event_pattern
+from slackwater.query.recognise.parse import parse_recognise
+from slackwater.query.recognise_text import is_recognise
 from slackwater.query.select_parse import parse_select
 from slackwater.reorder import as_policy
 
@@ -227,6 +229,8 @@ class _StepReader:
     def _query(self, text: str, node: Node, entries: Mapping[str, Entry],
                where: str) -> tuple[str, tuple[StreamName, ...], str]:
         kind = query_kind(text)
+        if kind == "select" and is_recognise(text):
+            return "recognise", (StreamName.parse(parse_recognise(text).source),), text
         if kind == "select":
             return "select", (StreamName.parse(parse_select(text).source),), text
         if kind == "correlate":

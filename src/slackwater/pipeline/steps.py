@@ -44,6 +44,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
                     "blame": ("missing", "producer"), "method": tuple(METHODS),
                     "unit": _UNITS, "max_future_skew": "duration", **_RUN},
     "select": {**_ROLES, "by": "keys", "slack": "duration", "policy": "policy", **_RUN},
+    "recognise": {**_ROLES, "by": "keys", "slack": "duration", "policy": "policy",
+                  "max_future_skew": "duration", **_RUN},
     "event": {"from": "stream", **_ROLES, "type": "key", "by": "keys", "slack": "slack",
               "emit": ("final", "eager"), "select": ("skip_till_any", "skip_till_next", "strict"),
               "max_matches": "count", "max_future_skew": "duration", **_RUN},
@@ -53,7 +55,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
                   "probability": "flag"},
     "sql": {"watermark": "key"},
 }
-"""By what a step is (a query is select, event or pairs), its options and what they hold.
+"""By what a step is (a query is select, recognise, event or pairs), its options and what they hold.
 
 A tuple lists the values that an option may have; a word is a kind of value (see `option`).
 """
@@ -91,8 +93,8 @@ class Step:
     name
         The name of its stream.
     kind
-        ``dedupe``, ``reorder``, ``synchronise``, ``select``, ``event``, ``pairs`` (a
-        query over two streams), ``correlate`` or ``sql``.
+        ``dedupe``, ``reorder``, ``synchronise``, ``select``, ``recognise`` (MATCH_RECOGNIZE),
+        ``event``, ``pairs`` (a query over two streams), ``correlate`` or ``sql``.
     inputs
         The streams that it reads.
     text

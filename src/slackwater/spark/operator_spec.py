@@ -20,6 +20,7 @@ from slackwater.dedupe import Dedupe
 from slackwater.pattern.match import Match
 from slackwater.query import SelectQuery
 from slackwater.query.pairs import PairQuery
+from slackwater.query.recognise import RecogniseQuery
 from slackwater.reorder import Reorder
 from slackwater.spark.packing import ROW, canonical_schema
 from slackwater.synchronise.config import Synchroniser
@@ -109,7 +110,7 @@ def operator_spec(kernel: Any, schema: pa.Schema, quiet: int | None, step: str, 
         keys = kernel.roles.key
         equated = kernel.pattern.bind(schema, kernel.roles).partition
         shard_by, roles = (*keys, *(c for c in equated if c not in keys)), kernel.roles
-    elif isinstance(kernel, (Reorder, SelectQuery)):
+    elif isinstance(kernel, (Reorder, SelectQuery, RecogniseQuery)):
         order = kernel if isinstance(kernel, Reorder) else kernel.chain.reorder
         roles = order.roles
         shard_by = roles.key if order.scope is None else order.scope

@@ -75,7 +75,7 @@ class Builder:
             return reorder(rows[0], options.pop("policy", None), **options)
         if step.kind == "synchronise":
             return synchronise(rows[0], **options)
-        if step.kind == "select":
+        if step.kind in ("select", "recognise"):
             return query(rows[0], step.text or "", **options)
         if step.kind == "event":
             return match(rows[0], step.text or "", **options)

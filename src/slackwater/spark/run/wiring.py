@@ -24,6 +24,7 @@ from slackwater.pipeline.steps import PASSED_ON, Step, StreamName
 from slackwater.query import SelectQuery
 from slackwater.query.ast import Name
 from slackwater.query.pairs import PairQuery
+from slackwater.query.recognise import RecogniseQuery
 from slackwater.query.select_parse import parse_select
 from slackwater.reorder import Reorder
 from slackwater.reorder.policies.punctuated import Punctuated
@@ -158,7 +159,7 @@ class _Wiring:
 
 def _keys(kernel: Any, at: int) -> tuple[str, ...]:
     """The columns by which a kernel keeps rows of an input apart."""
-    if isinstance(kernel, SelectQuery):
+    if isinstance(kernel, (SelectQuery, RecogniseQuery)):
         return kernel.chain.reorder.roles.key
     if isinstance(kernel, (Correlate, PairQuery)):
         pairing = kernel if isinstance(kernel, Correlate) else kernel.correlate
