@@ -65,6 +65,10 @@ class Wire(asyncio.BufferedProtocol, ABC):
         """The connection is gone."""
 
     @abstractmethod
+    def eof_received(self) -> bool:
+        """The other side sends no more; whether something is still to be said."""
+
+    @abstractmethod
     def give_way(self, reason: str) -> None:
         """End it at once."""
 
@@ -154,7 +158,7 @@ class Wire(asyncio.BufferedProtocol, ABC):
         except TlsFailed:
             self._close()
             return
-        if self._tls.ended:
+        if self._tls.ended and not self.eof_received():
             self._close()
 
     def _write(self, data: bytes) -> None:
