@@ -1,0 +1,203 @@
+"""What running queries say of themselves: rows dropped by the watermark, and what would keep them.
+
+Enters: progress reports of Structured Streaming, live, as JSON lines, or in a Spark event log.
+Leaves: numbers per query.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from slackwater.core.errors import DataError
+from slackwater.core.html import html_pairs
+
+__all__ = ["Batch", "Progress", "QueryNumbers", "read_progress"]
+
+_CODECS = {".zstd": "zstd", ".zst": "zstd", ".gz": "gzip", ".lz4": "lz4"}
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One micro-batch; times in milliseconds, None where it had no row with one."""
+
+    number: int
+    rows: int
+    dropped: int
+    least: int | None
+    greatest: int | None
+    watermark: int | None
+    end: int
+
+
+@dataclass
+class QueryNumbers:
+    """What a query has said.
+
+    `dropped` are the rows that its stateful operators dropped.  Behind a partial aggregation Spark
+    counts groups instead of rows there, so a window's count is a lower bound.
+    """
+
+    name: str
+    batches: dict[int, Batch] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        """Rows read."""
+        return sum(batch.rows for batch in self.batches.values())
+
+    @property
+    def dropped(self) -> int:
+        """Rows dropped because they were behind the watermark."""
+        return sum(batch.dropped for batch in self.batches.values())
+
+    @property
+    def loss(self) -> float:
+        """The share of the rows that was dropped."""
+        return self.dropped / self.rows if self.rows else 0.0
+
+    @property
+    def delay_ms(self) -> int | None:
+        """The query's own ``withWatermark`` delay, told from its watermarks; None: it has none."""
+        found, greatest = [], None
+        for batch in self._in_order():
+            if greatest is not None and batch.watermark:
+                found.append(greatest - batch.watermark)
+            if batch.greatest is not None:
+                greatest = batch.greatest if greatest is None else max(greatest, batch.greatest)
+        return max(found, default=None)
+
+    @property
+    def lag_ms(self) -> float | None:
+        """How far the watermark is behind the clock, on the mean: how long results take."""
+        lags = [batch.end - batch.watermark for batch in self.batches.values() if batch.watermark]
+        return sum(lags) / len(lags) if lags else None
+
+    def needs(self) -> list[tuple[int, int]]:
+        """For each micro-batch with rows the least delay that keeps them all, and their number."""
+        found, known = [], [None, None]  # what rows are judged by is two micro-batches old
+        for batch in self._in_order():
+            before = known[-2]
+            if batch.least is not None:
+                need = 0 if before is None else max(before - batch.least + 1, 0)
+                found.append((need, batch.rows))
+            latest = [t for t in (known[-1], batch.greatest) if t is not None]
+            known.append(max(latest) if latest else None)  # type: ignore[arg-type]
+        return found
+
+    def least_delay(self, loss: float) -> int:
+        """The smallest delay that surely drops no more than that share of the rows.
+
+        Only the oldest row of each micro-batch is known, so a smaller one may do as well.
+        """
+        may_go = int(loss * self.rows)
+        needs = sorted(self.needs(), reverse=True)
+        for need, rows in needs:
+            may_go -= rows
+            if may_go < 0:
+                return need
+        return 0
+
+    def line(self) -> str:
+        """One line for a log."""
+        delay = "no watermark" if self.delay_ms is None else f"delay {self.delay_ms / 1000:g} s"
+        lag = "" if self.lag_ms is None else f", results {self.lag_ms / 1000:.1f} s behind"
+        return (f"{self.name}: {self.rows:,} rows in {len(self.batches):,} micro-batches, "
+                f"{self.dropped:,} dropped by the watermark ({100 * self.loss:.4g} %), {delay}, "
+                f"a delay of {self.least_delay(0) / 1000:g} s would have kept all{lag}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"query": self.name, "rows": self.rows, "batches": len(self.batches),
+                "dropped": self.dropped, "loss": round(self.loss, 8), "delay_ms": self.delay_ms,
+                "lag_ms": self.lag_ms, "keeps_all_ms": self.least_delay(0)}
+
+    def _repr_html_(self) -> str:
+        return html_pairs(self.name, self.to_dict())
+
+    def _in_order(self) -> list[Batch]:
+        return [self.batches[number] for number in sorted(self.batches)]
+
+
+class Progress:
+    """The numbers of all queries, by their ids, as their reports come in."""
+
+    def __init__(self) -> None:
+        self.queries: dict[str, QueryNumbers] = {}
+
+    def add(self, report: Mapping[str, Any]) -> QueryNumbers:
+        """Take one progress report; one that comes again counts once."""
+        mine = self.queries.setdefault(
+            str(report["id"]), QueryNumbers(report.get("name") or str(report["id"])[:8]))
+        times = report.get("eventTime") or {}
+        rows = report.get("numInputRows")
+        if rows is None:  # an event log leaves it out
+            rows = sum(source.get("numInputRows", 0) for source in report.get("sources", ()))
+        took = (report.get("durationMs") or {}).get("triggerExecution", 0)
+        batch = Batch(
+            int(report["batchId"]), int(rows),
+            sum(op.get("numRowsDroppedByWatermark", 0) for op in report.get("stateOperators", ())),
+            _ms(times.get("min")), _ms(times.get("max")), _ms(times.get("watermark")),
+            (_ms(report["timestamp"]) or 0) + int(took))
+        old = mine.batches.get(batch.number)
+        # a query that waits repeats its last number, without rows
+        if old is None or batch.rows or not old.rows:
+            mine.batches[batch.number] = batch
+        return mine
+
+
+def read_progress(path: Path | str) -> Progress:
+    """Read progress reports from a file, or a Spark event log (a file or its folder).
+
+    A file has one report per line, or all in a JSON array; ``json.dumps(query.recentProgress)`` and
+    lines of ``progress.json`` do.
+    """
+    path, found = Path(path), Progress()
+    files = sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith(".")
+                   ) if path.is_dir() else [path]
+    for file in files:
+        for report in _reports(file):
+            found.add(report)
+    if not found.queries:
+        raise DataError("there is no progress report of a streaming query", step=f"reading {path}",
+                        expected="progress JSON or a Spark event log",
+                        hint="spark.eventLog.enabled=true, or query.recentProgress")
+    return found
+
+
+def _reports(file: Path) -> Iterator[dict[str, Any]]:
+    try:
+        with pa.input_stream(str(file), compression=_CODECS.get(file.suffix)) as stream:
+            text = stream.read().decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError("cannot be read as text", step=f"reading {file.name}",
+                        got=str(error)) from None
+    if text.lstrip().startswith("["):
+        yield from _objects(json.loads(text))
+        return
+    for line in text.splitlines():
+        # an event log is mostly about other things; those lines need not be parsed
+        if '"batchId"' in line:
+            try:
+                yield from _objects([json.loads(line)])
+            except json.JSONDecodeError:
+                continue  # the last line of a log that is still being written
+
+
+def _objects(values: Iterable[Any]) -> Iterator[dict[str, Any]]:
+    for value in values:
+        inner = value.get("progress", value) if isinstance(value, dict) else None
+        if isinstance(inner, dict) and "batchId" in inner and "id" in inner:
+            yield inner
+
+
+def _ms(text: str | None) -> int | None:
+    if text is None:
+        return None
+    return round(1000 * datetime.fromisoformat(text).timestamp())
