@@ -129,13 +129,15 @@ def test_confluent_frames_are_never_read_as_plain_avro(spark, kafka, tmp_path):
     kafka.create("frames")
     plain, before = values(new), values(old)
     assert plain[0] == b"\0\0\0", "a plain value may well begin with zeros"
-    kafka.send("frames", [*plain, framed(7, plain[1]), framed(3, before[1]), framed(9, plain[1])])
+    kafka.send("frames", [*plain, framed(7, plain[1]), framed(3, before[1]), framed(9, plain[1]),
+                          framed(65536, plain[1])])  # the last cannot even be misread
 
     config = KafkaSource(kafka.address, ("frames",), "avro", schema=json.dumps(new))
     (found,) = drain(read_source(spark, config), tmp_path / "one")
     assert [(r.n, r.time, r.device) for r in found[:2]] == [(0, 0, None),
                                                            (5, 1714557600000000, "a")]
-    assert [(r.n, r.time, r.device) for r in found[2:]] == [(None, None, None)] * 3
+    assert [(r.n, r.time, r.device) for r in found[2:]] == [(None, None, None)] * 4
+    assert found[5]._raw.startswith("in a Confluent frame, schema 65536; ")
     assert found[2]._raw.startswith("in a Confluent frame, schema 7; say schemas: {number: file}: ")
     assert base64.b64decode(found[2]._raw.rpartition(" ")[2]) == framed(7, plain[1])
 
@@ -144,7 +146,7 @@ def test_confluent_frames_are_never_read_as_plain_avro(spark, kafka, tmp_path):
     (found,) = drain(read_source(spark, config), tmp_path / "two")
     assert [(r.n, r.time, r.device) for r in found] == [
         (None, None, None), (None, None, None), (5, 1714557600000000, "a"),
-        (5, 1714557600000000, None), (None, None, None)]
+        (5, 1714557600000000, None), (None, None, None), (None, None, None)]
     assert found[4]._raw.startswith("in a Confluent frame, schema 9; schemas: has no such number: ")
 
 

@@ -37,6 +37,7 @@ class DedupeLogic(KeyedLogic):
         super().__init__("dedupe", config.roles, store, max_future_skew=ahead, forget_after=within)
         self._why = ("duplicate: a row with this id arrived before, within "
                      f"{format_duration(within)}")
+        self.holds_in(None)
         self._passed = Pages("passed", {"passed": np.bool_(False)}, store)
 
     def take_keyed(self, given: Keyed) -> Step:

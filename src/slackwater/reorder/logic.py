@@ -56,6 +56,7 @@ class ReorderLogic(KeyedLogic):
         self._heard = Pages("heard", {"at": np.int64(NEVER)}, store)  # each source's last arrival
         self._source_numbers = np.full(1, -1)
         self._buffer = Buffer("held", store, self._marks.gone)
+        self.holds_in(self._buffer)
         self._in_force = float("nan")
 
     # -- steps ----------------------------------------------------------------------------------

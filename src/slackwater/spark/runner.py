@@ -26,6 +26,7 @@ from slackwater.spark.packing import (
     shard_labels,
     unpack,
 )
+from slackwater.spark.position import with_position
 from slackwater.spark.processor import GroupProcessor
 from slackwater.spark.shipped import shipped
 from slackwater.spark.ticks import ticks
@@ -37,7 +38,11 @@ __all__ = ["arrow_schema", "carry", "packed_for", "run_groups", "shards_of",
 
 def arrow_schema(df: DataFrame) -> pa.Schema:
     """The columns of a DataFrame, as kernels see them."""
-    return canonical_schema(to_arrow_schema(df.schema, timezone="UTC"))
+    try:
+        found = to_arrow_schema(df.schema, timezone="UTC")
+    except TypeError:  # Spark 4.1 knows no other zone
+        found = to_arrow_schema(df.schema)
+    return canonical_schema(found)
 
 
 def carry(dfs: DataFrame | tuple[DataFrame, DataFrame], what: OperatorSpec, *,
@@ -85,6 +90,7 @@ def target_of(group: Group, part: Part, at: int) -> Target:
 
 def packed_for(df: DataFrame, *targets: Target) -> DataFrame:
     """The rows of a DataFrame, packed for those that take them."""
+    df = with_position(df)
     return numbered(df).mapInArrow(shipped(pack(arrow_schema(df), targets)), PACKED)
 
 

@@ -24,7 +24,7 @@ from slackwater.spark.packing import quoted
 
 __all__ = ["from_avro_bytes"]
 
-_VALUE, _BYTES = "_value", "_bytes"
+_VALUE, _BYTES, _STRANGE = "_value", "_bytes", "_strange"
 _MODE = {"mode": "PERMISSIVE"}
 _FRAME = 5
 _GREATEST = 1 << 24
@@ -60,7 +60,9 @@ def from_avro_bytes(df: DataFrame, value: Column, arrival: Column, schema: str,
             if schemas:
                 strange = F.lit(False)
             else:
-                strange = framed & ~to_avro(F.col(_VALUE), text).eqNullSafe(F.col(_BYTES))
+                # only what could be read can be written again
+                strange = F.when(framed & ~_all_null(names), ~to_avro(
+                    F.col(_VALUE), text).eqNullSafe(F.col(_BYTES))).otherwise(framed)
             parsed = parsed.withColumn(_STRANGE, strange)
             parsed.schema  # noqa: B018  (Spark reads the schemas here)
     except PySparkException as error:
@@ -69,7 +71,7 @@ def from_avro_bytes(df: DataFrame, value: Column, arrival: Column, schema: str,
     fields = [F.when(~F.col(_STRANGE), F.col(f"{_VALUE}.{quoted(name)}")) for name in names]
     # a value that cannot be read comes as a record of nulls; one that is really all nulls has no
     # time either, and it does no harm that its bytes are kept
-    bad = reduce(lambda a, b: a & b, [field.isNull() for field in fields])
+    bad = F.coalesce(F.col(_STRANGE), F.lit(True)) | _all_null(names)
     hint = "schemas: has no such number" if schemas else "say schemas: {number: file}"
     note = F.when(framed, F.concat(F.lit("in a Confluent frame, schema "), number.cast("string"),
                                    F.lit(f"; {hint}: "))).otherwise(F.lit(""))
@@ -83,7 +85,9 @@ def from_avro_bytes(df: DataFrame, value: Column, arrival: Column, schema: str,
         F.when(bad, F.concat(note, F.base64(_BYTES))).alias(RAW))
 
 
-_STRANGE = "_strange"
+def _all_null(names: list[str]) -> Column:
+    return reduce(lambda a, b: a & b,
+                  [F.col(f"{_VALUE}.{quoted(name)}").isNull() for name in names])
 
 
 def _by_number(framed: Column, number: Column, text: str, schemas: Mapping[str, str]) -> Column:
