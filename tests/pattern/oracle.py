@@ -26,6 +26,8 @@ class Part:
     least: int = 1
     most: int = -1  # −1: 1, or without limit for a Kleene variable; 0: without limit
     greedy: bool = False
+    before: str | None = None  # a selection of its own
+    inside: str | None = None
 
     @property
     def limit(self) -> float:
@@ -35,7 +37,7 @@ class Part:
     @property
     def counted(self) -> bool:
         return self.least != 1 or self.greedy or self.limit != (
-            float("inf") if self.kleene else 1)
+            float("inf") if self.kleene else 1) or bool(self.before or self.inside)
 
 
 @dataclass
@@ -221,8 +223,9 @@ def next_match(query: Query, events: list[Event], strict: bool) -> Iterator[Bind
 def counted_match(query: Query, events: list[Event], select: str) -> Iterator[Binding]:
     """Quantifiers, by the words: from each first event, the ways to go on.
 
-    `skip_till_any` tries every event in every way.  Otherwise the earliest event that fits one of
-    the ways is taken, for the component furthest ahead, or behind a greedy one for its own.
+    A way under `skip_till_any` is tried with every event.  The others compete: the earliest event
+    that fits one of them is taken, for the component furthest ahead, or behind a greedy one for its
+    own; only if none does, what there is may be a match.
     """
     parts = positives(query)
 
@@ -266,33 +269,37 @@ def counted_match(query: Query, events: list[Event], select: str) -> Iterator[Bi
         end = {**binding, **{p.variable: [] if p.kleene else None for p in parts[at + 1:]}}
         later = sorted((e for e in events if place(e) > place(last)), key=place)
         inside = [e for e in later if e["time"] <= latest]
-        if select == "skip_till_any":
-            if len(parts) in open_:
-                yield end
-            for t in open_:
-                for e in inside:
-                    if t < len(parts) and e["type"] in parts[t].types:
-                        yield from go(taken(binding, at, t, e), t, e, latest)
-            return
-        if select == "strict":
-            inside = [e for e in inside if place(e) == place(later[0])]
-        order = sorted(open_, reverse=not parts[at].greedy)
+        compete = [t for t in open_ if t < len(parts) and way(at, t) != "skip_till_any"]
+        found = winner(binding, at, compete, later, inside)
+        for t, e in found:
+            yield from go(taken(binding, at, t, e), t, e, latest)
+        if not found and len(parts) in open_:
+            yield end
+        for t in open_:
+            for e in inside:
+                if t < len(parts) and t not in compete and e["type"] in parts[t].types:
+                    yield from go(taken(binding, at, t, e), t, e, latest)
+
+    def way(at: int, t: int) -> str:
+        return (parts[t].inside if t == at else parts[t].before) or select
+
+    def winner(binding: Binding, at: int, compete: list[int], later: list[Event],
+               inside: list[Event]) -> list[tuple[int, Event]]:
         for where in sorted(set(map(place, inside))):
-            for t in order:
-                good = [e for e in inside if place(e) == where and t < len(parts)
+            for t in sorted(compete, reverse=not parts[at].greedy):
+                if way(at, t) == "strict" and where != place(later[0]):
+                    continue
+                good = [(t, e) for e in inside if place(e) == where
                         and e["type"] in parts[t].types and fits(taken(binding, at, t, e), t)]
                 if good:
-                    for e in good:
-                        yield from go(taken(binding, at, t, e), t, e, latest)
-                    return
-        if len(parts) in open_:
-            yield end
+                    return good
+        return []
 
     for e in events:
         for t in ways({}, -1):
             if t < len(parts) and e["type"] in parts[t].types:
                 start = taken({}, -1, t, e)
-                if select == "skip_till_any" or fits(start, t):
+                if fits(start, t):
                     yield from go(start, t, e, e["time"] + query.window)
 
 

@@ -28,6 +28,8 @@ class Part:
     least: int = 1
     most: int = 1  # 0: without limit
     greedy: bool = False
+    before: str | None = None  # "=>", "->" or "~>", if the query says so
+    inside: str | None = None
 
     @property
     def optional(self) -> bool:

@@ -18,7 +18,7 @@ from slackwater.core.kernel import MemoryStore
 from slackwater.core.state.keys import Keys
 from slackwater.pattern.match import Match
 from slackwater.pattern.pattern import Matched
-from slackwater.pattern.schedule import Component, Negation
+from slackwater.pattern.schedule import ANY, FOLLOWING, STRICT, Component, Negation
 from slackwater.pattern.skip import Skip
 from slackwater.query.ast import Binary, Expr, Name
 from slackwater.query.errors import QueryError
@@ -32,6 +32,7 @@ from slackwater.query.ticks import unit_lookup
 __all__ = ["EventPattern", "event_pattern", "event_query"]
 
 Int64 = NDArray[np.int64]
+_WAYS: dict[str | None, int] = {"=>": STRICT, "->": FOLLOWING, "~>": ANY}
 
 
 def event_pattern(text: str) -> EventPattern:
@@ -67,7 +68,8 @@ class EventPattern:
     @property
     def components(self) -> tuple[Component, ...]:
         """What must occur, in order."""
-        return tuple(Component(p.variable, p.types, p.kleene, p.least, p.most, p.greedy)
+        return tuple(Component(p.variable, p.types, p.kleene, p.least, p.most, p.greedy,
+                               _WAYS.get(p.before), _WAYS.get(p.inside))
                      for p in self.plan.tree.parts if not p.negated)
 
     @property
