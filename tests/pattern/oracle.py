@@ -59,6 +59,11 @@ class Query:
     skip: tuple[str, str | None] | None = None  # "past_last", "next", "first", "last" of a variable
 
 
+def takes(part: Part, event: Event) -> bool:
+    """No types: every event."""
+    return not part.types or event["type"] in part.types
+
+
 def place(event: Event) -> tuple[int, int]:
     return event["time"], event.get("seq", 0)
 
@@ -120,7 +125,7 @@ def undone(query: Query, binding: Binding, events: list[Event]) -> bool:
         before = chain[: sum(present(binding, p) for p in seen)]
         after = chain[len(before):]
         for event in events:
-            if event["type"] not in part.types or query.key(event) != query.key(first):
+            if not takes(part, event) or query.key(event) != query.key(first):
                 continue
             if not before:
                 inside = (last["time"] - query.window <= event["time"]
@@ -147,7 +152,7 @@ def any_match(query: Query, events: list[Event]) -> Iterator[Binding]:
             yield binding
             return
         part = parts[at]
-        fits = [e for e in events if e["type"] in part.types
+        fits = [e for e in events if takes(part, e)
                 and (after is None or place(e) > after)]
         if not part.kleene:
             for e in fits:
@@ -199,12 +204,12 @@ def next_match(query: Query, events: list[Event], strict: bool) -> Iterator[Bind
                 target = parts[at + 1]
                 for e in group:
                     bound = {**binding, target.variable: [e] if target.kleene else e}
-                    if e["type"] in target.types and fits(bound, target.variable, None):
+                    if takes(target, e) and fits(bound, target.variable, None):
                         ahead.append((bound, at + 1, e))
             if not ahead and part.kleene:
                 for e in group:
                     bound = {**binding, part.variable: [*binding[part.variable], e]}
-                    if e["type"] in part.types and fits(bound, part.variable, last):
+                    if takes(part, e) and fits(bound, part.variable, last):
                         ahead.append((bound, at, e))
             if ahead:
                 for bound, now, e in ahead:
@@ -214,7 +219,7 @@ def next_match(query: Query, events: list[Event], strict: bool) -> Iterator[Bind
             yield binding
 
     for e in events:
-        if e["type"] in parts[0].types:
+        if takes(parts[0], e):
             start = {parts[0].variable: [e] if parts[0].kleene else e}
             if fits(start, parts[0].variable, None):
                 yield from step(start, 0, e, e["time"] + query.window)
@@ -277,7 +282,7 @@ def counted_match(query: Query, events: list[Event], select: str) -> Iterator[Bi
             yield end
         for t in open_:
             for e in inside:
-                if t < len(parts) and t not in compete and e["type"] in parts[t].types:
+                if t < len(parts) and t not in compete and takes(parts[t], e):
                     yield from go(taken(binding, at, t, e), t, e, latest)
 
     def way(at: int, t: int) -> str:
@@ -290,14 +295,14 @@ def counted_match(query: Query, events: list[Event], select: str) -> Iterator[Bi
                 if way(at, t) == "strict" and where != place(later[0]):
                     continue
                 good = [(t, e) for e in inside if place(e) == where
-                        and e["type"] in parts[t].types and fits(taken(binding, at, t, e), t)]
+                        and takes(parts[t], e) and fits(taken(binding, at, t, e), t)]
                 if good:
                     return good
         return []
 
     for e in events:
         for t in ways({}, -1):
-            if t < len(parts) and e["type"] in parts[t].types:
+            if t < len(parts) and takes(parts[t], e):
                 start = taken({}, -1, t, e)
                 if fits(start, t):
                     yield from go(start, t, e, e["time"] + query.window)

@@ -39,6 +39,10 @@ def quantified(draw: Any, part: oracle.Part) -> tuple[str, oracle.Part]:
         part, kleene=kleene, least=least, most=most, greedy=greedy)
 
 
+def unwanted(draw: Any, types: list[str]) -> tuple[str, ...]:
+    return draw(st.sampled_from([*((t,) for t in types), ()]))
+
+
 ARROWS = {"=>": "strict", "->": "skip_till_next", "~>": "skip_till_any", "": None}
 
 
@@ -52,8 +56,8 @@ def queries(draw: Any, counted: bool = False, arrows: bool = False) -> tuple[str
     marks: dict[str, str] = {}
     for i in range(m):
         for _ in range(draw(st.sampled_from([0, 0, 1]))):
-            parts.append(oracle.Part(next(names), (draw(st.sampled_from(types)),), negated=True))
-        alternatives = draw(st.sampled_from([(t,) for t in types] + [("A", "B")]))
+            parts.append(oracle.Part(next(names), unwanted(draw, types), negated=True))
+        alternatives = draw(st.sampled_from([(t,) for t in types] + [("A", "B"), ()]))
         kleene = bool(kleene_left) and draw(st.integers(0, 3)) == 0
         kleene_left -= kleene
         part = oracle.Part(next(names), alternatives, kleene)
@@ -67,7 +71,7 @@ def queries(draw: Any, counted: bool = False, arrows: bool = False) -> tuple[str
                            inside=ARROWS[inside] if part.kleene else None)
         parts.append(part)
         if i == m - 1 and draw(st.sampled_from([False, False, True])):
-            parts.append(oracle.Part(next(names), (draw(st.sampled_from(types)),), negated=True))
+            parts.append(oracle.Part(next(names), unwanted(draw, types), negated=True))
     window = draw(st.integers(1, 9))
     query = oracle.Query(parts, window * SECOND)
     where: list[str] = []
@@ -142,8 +146,9 @@ def queries(draw: Any, counted: bool = False, arrows: bool = False) -> tuple[str
     arrow = {way: text for text, way in ARROWS.items()}
     text = "".join(
         (f" {arrow[p.before]} " if p.before else ", " if i else "")
-        + (f"!({p.types[0]} {p.variable})" if p.negated else
-           (f"ANY({', '.join(p.types)})" if len(p.types) > 1 else p.types[0])
+        + (f"!({'ANY' if not p.types else p.types[0]} {p.variable})" if p.negated else
+           (f"ANY({', '.join(p.types)})" if len(p.types) > 1 else "ANY" if not p.types else
+            p.types[0])
            + marks[p.variable] + f" {p.variable}" + f"[{arrow[p.inside]}]" * p.kleene)
         for i, p in enumerate(parts))
     clause = f" WHERE {' AND '.join(where)}" if where else ""

@@ -125,10 +125,12 @@ class Match(Stage):
                 object.__setattr__(self, name, micros(getattr(self, name), name=name))
         _one_of("emit", self.emit, EMIT)
         _one_of("select", self.select, SELECT)
-        if self.roles.type is None:
+        typed = [*(c.types for c in self.pattern.components),
+                 *(n.types for n in self.pattern.negations)]
+        if self.roles.type is None and any(typed):
             raise ConfigError("no column has the role 'type'", step="match",
                               expected="the column that tells SHELF from EXIT",
-                              hint='say type="…"')
+                              hint='say type="…", or use ANY, which takes events of every type')
         if self.max_matches < 1:
             raise ConfigError("would refuse every match", step="max_matches", expected="≥ 1",
                               got=self.max_matches)

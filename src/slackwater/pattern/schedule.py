@@ -37,7 +37,7 @@ class Component:
     variable
         Its name.
     types
-        The types that it takes.
+        The types that it takes; none: every event.
     kleene
         It stands for a list of events, not for one.
     least, most

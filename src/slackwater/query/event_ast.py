@@ -18,7 +18,7 @@ class Alike(Node):
 
 @dataclass(frozen=True)
 class Part:
-    """One component, negated or not, as written."""
+    """One component, negated or not, as written; without types it takes every event."""
 
     variable: str
     types: tuple[str, ...]

@@ -96,7 +96,7 @@ class _EventBuilder(Builder):
         for i, part in enumerate(parts):
             name = part.variable
             if not name:
-                name = part.types[0].lower()
+                name = _label(part.types).lower()
                 if name in named or any(p.variable == name for p in parts):
                     name = f"{name}{i + 1}"
             if name in named:
@@ -116,11 +116,11 @@ class _EventBuilder(Builder):
         if brackets and not kleene:
             raise self.fail("brackets and plus belong together" if quantifier is None else
                             f"{quantifier} takes one event at most, and has no elements", at,
-                            hint="B+ b[]" if quantifier is None else f"{types[0]}{quantifier} "
+                            hint="B+ b[]" if quantifier is None else f"{_label(types)}{quantifier} "
                             f"{name}", mistake="kleene-brackets")
         if kleene and not brackets:
             raise self.fail("a Kleene variable is written with brackets", at,
-                            hint=f"{types[0]}{quantifier} {name}[]", mistake="kleene-brackets")
+                            hint=f"{_label(types)}{quantifier} {name}[]", mistake="kleene-brackets")
         inside = arrow if kleene and arrow else None
         return Part(name, types, kleene, False, at, least, most, greedy, inside=inside)
 
@@ -149,11 +149,11 @@ class _EventBuilder(Builder):
         name, brackets = variable or ("", None)
         if brackets is not None:
             raise self.fail("a negated component stands for one event, not for many", at,
-                            hint=f"!({types[0]} {name})", mistake="negated-kleene")
+                            hint=f"!({_label(types)} {name})", mistake="negated-kleene")
         return Part(name, types, False, True, at)
 
     def types(self, at: Span, *names: Token) -> tuple[str, ...]:
-        """One type, or the alternatives of ANY."""
+        """One type, or the alternatives of ANY; none: ANY alone, which takes every event."""
         return tuple(t[1:-1].replace("''", "'") if t.startswith("'") else plain(t) for t in names)
 
     def variable(self, at: Span, name: Token, brackets: Token | None) -> tuple[str, str | None]:
@@ -202,3 +202,7 @@ class _EventBuilder(Builder):
     def returned(self, at: Span, expr: Expr, name: Token | None) -> Returned:
         """One item of RETURN."""
         return Returned(expr, None if name is None else plain(name), at)
+
+
+def _label(types: tuple[str, ...]) -> str:
+    return types[0] if types else "ANY"

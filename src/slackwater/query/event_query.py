@@ -182,15 +182,24 @@ class BoundEvent:
 
     def scan(self, batch: pa.RecordBatch) -> Int64:
         """Which components and negations each row may take part in, as bits."""
-        assert self._roles.type is not None
+        every = sum(1 << i for i, types in enumerate(self._types) if not types)
+        mask: Int64
+        if self._roles.type is None:
+            mask = np.full(batch.num_rows, every, np.int64)
+            return self._tested(batch, mask)
         column = batch.column(self._roles.type)
         if not pa.types.is_dictionary(column.type):
             column = column.dictionary_encode()
         names = column.dictionary.cast(pa.string()).to_pylist()
-        kinds = np.array([sum(1 << i for i, types in enumerate(self._types) if name in types)
-                          for name in [*names, None]], np.int64)
+        kinds = np.array([
+            sum(1 << i for i, types in enumerate(self._types) if name in types) | every
+            for name in [*names, None]], np.int64)
         codes = column.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
-        mask: Int64 = kinds[codes]
+        mask = kinds[codes]
+        return self._tested(batch, mask)
+
+    def _tested(self, batch: pa.RecordBatch, mask: Int64) -> Int64:
+        """The bits that the conditions on one event leave."""
         for i, tests in enumerate(self._scan):
             if not tests:
                 continue

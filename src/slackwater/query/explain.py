@@ -79,7 +79,7 @@ def _text(plan: EventPlan, expr: Expr) -> str:
 
 
 def _scan(plan: EventPlan) -> list[str]:
-    return [f"{p.variable}: " + ", ".join([" or ".join(p.types), *(
+    return [f"{p.variable}: " + ", ".join([" or ".join(p.types) or "any type", *(
         _text(plan, e) for e in plan.scan.get(p.variable, []))]) for p in plan.tree.parts]
 
 
