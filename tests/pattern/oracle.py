@@ -26,6 +26,8 @@ class Part:
     least: int = 1
     most: int = -1  # −1: 1, or without limit for a Kleene variable; 0: without limit
     greedy: bool = False
+    before: str | None = None  # a selection of its own
+    inside: str | None = None
 
     @property
     def limit(self) -> float:
@@ -35,7 +37,7 @@ class Part:
     @property
     def counted(self) -> bool:
         return self.least != 1 or self.greedy or self.limit != (
-            float("inf") if self.kleene else 1)
+            float("inf") if self.kleene else 1) or bool(self.before or self.inside)
 
 
 @dataclass
@@ -55,6 +57,11 @@ class Query:
     against: dict[str, list[Test]] = field(default_factory=dict)
     key: Callable[[Event], Any] = lambda event: None
     skip: tuple[str, str | None] | None = None  # "past_last", "next", "first", "last" of a variable
+
+
+def takes(part: Part, event: Event) -> bool:
+    """No types: every event."""
+    return not part.types or event["type"] in part.types
 
 
 def place(event: Event) -> tuple[int, int]:
@@ -118,7 +125,7 @@ def undone(query: Query, binding: Binding, events: list[Event]) -> bool:
         before = chain[: sum(present(binding, p) for p in seen)]
         after = chain[len(before):]
         for event in events:
-            if event["type"] not in part.types or query.key(event) != query.key(first):
+            if not takes(part, event) or query.key(event) != query.key(first):
                 continue
             if not before:
                 inside = (last["time"] - query.window <= event["time"]
@@ -145,7 +152,7 @@ def any_match(query: Query, events: list[Event]) -> Iterator[Binding]:
             yield binding
             return
         part = parts[at]
-        fits = [e for e in events if e["type"] in part.types
+        fits = [e for e in events if takes(part, e)
                 and (after is None or place(e) > after)]
         if not part.kleene:
             for e in fits:
@@ -197,12 +204,12 @@ def next_match(query: Query, events: list[Event], strict: bool) -> Iterator[Bind
                 target = parts[at + 1]
                 for e in group:
                     bound = {**binding, target.variable: [e] if target.kleene else e}
-                    if e["type"] in target.types and fits(bound, target.variable, None):
+                    if takes(target, e) and fits(bound, target.variable, None):
                         ahead.append((bound, at + 1, e))
             if not ahead and part.kleene:
                 for e in group:
                     bound = {**binding, part.variable: [*binding[part.variable], e]}
-                    if e["type"] in part.types and fits(bound, part.variable, last):
+                    if takes(part, e) and fits(bound, part.variable, last):
                         ahead.append((bound, at, e))
             if ahead:
                 for bound, now, e in ahead:
@@ -212,7 +219,7 @@ def next_match(query: Query, events: list[Event], strict: bool) -> Iterator[Bind
             yield binding
 
     for e in events:
-        if e["type"] in parts[0].types:
+        if takes(parts[0], e):
             start = {parts[0].variable: [e] if parts[0].kleene else e}
             if fits(start, parts[0].variable, None):
                 yield from step(start, 0, e, e["time"] + query.window)
@@ -221,8 +228,9 @@ def next_match(query: Query, events: list[Event], strict: bool) -> Iterator[Bind
 def counted_match(query: Query, events: list[Event], select: str) -> Iterator[Binding]:
     """Quantifiers, by the words: from each first event, the ways to go on.
 
-    `skip_till_any` tries every event in every way.  Otherwise the earliest event that fits one of
-    the ways is taken, for the component furthest ahead, or behind a greedy one for its own.
+    A way under `skip_till_any` is tried with every event.  The others compete: the earliest event
+    that fits one of them is taken, for the component furthest ahead, or behind a greedy one for its
+    own; only if none does, what there is may be a match.
     """
     parts = positives(query)
 
@@ -266,33 +274,37 @@ def counted_match(query: Query, events: list[Event], select: str) -> Iterator[Bi
         end = {**binding, **{p.variable: [] if p.kleene else None for p in parts[at + 1:]}}
         later = sorted((e for e in events if place(e) > place(last)), key=place)
         inside = [e for e in later if e["time"] <= latest]
-        if select == "skip_till_any":
-            if len(parts) in open_:
-                yield end
-            for t in open_:
-                for e in inside:
-                    if t < len(parts) and e["type"] in parts[t].types:
-                        yield from go(taken(binding, at, t, e), t, e, latest)
-            return
-        if select == "strict":
-            inside = [e for e in inside if place(e) == place(later[0])]
-        order = sorted(open_, reverse=not parts[at].greedy)
-        for where in sorted(set(map(place, inside))):
-            for t in order:
-                good = [e for e in inside if place(e) == where and t < len(parts)
-                        and e["type"] in parts[t].types and fits(taken(binding, at, t, e), t)]
-                if good:
-                    for e in good:
-                        yield from go(taken(binding, at, t, e), t, e, latest)
-                    return
-        if len(parts) in open_:
+        compete = [t for t in open_ if t < len(parts) and way(at, t) != "skip_till_any"]
+        found = winner(binding, at, compete, later, inside)
+        for t, e in found:
+            yield from go(taken(binding, at, t, e), t, e, latest)
+        if not found and len(parts) in open_:
             yield end
+        for t in open_:
+            for e in inside:
+                if t < len(parts) and t not in compete and takes(parts[t], e):
+                    yield from go(taken(binding, at, t, e), t, e, latest)
+
+    def way(at: int, t: int) -> str:
+        return (parts[t].inside if t == at else parts[t].before) or select
+
+    def winner(binding: Binding, at: int, compete: list[int], later: list[Event],
+               inside: list[Event]) -> list[tuple[int, Event]]:
+        for where in sorted(set(map(place, inside))):
+            for t in sorted(compete, reverse=not parts[at].greedy):
+                if way(at, t) == "strict" and where != place(later[0]):
+                    continue
+                good = [(t, e) for e in inside if place(e) == where
+                        and takes(parts[t], e) and fits(taken(binding, at, t, e), t)]
+                if good:
+                    return good
+        return []
 
     for e in events:
         for t in ways({}, -1):
-            if t < len(parts) and e["type"] in parts[t].types:
+            if t < len(parts) and takes(parts[t], e):
                 start = taken({}, -1, t, e)
-                if select == "skip_till_any" or fits(start, t):
+                if fits(start, t):
                     yield from go(start, t, e, e["time"] + query.window)
 
 

@@ -15,7 +15,8 @@ QUERIES = {
     "plain": "EVENT SEQ(A a, B b, C c) WHERE c.value > a.value WITHIN 300 ms RETURN a.key",
     "negation": "EVENT SEQ(!(B x), A a, !(B b), C c, !(A y)) WITHIN 300 ms RETURN a.key",
     "kleene": "EVENT SEQ(A a, B+ b[]) WHERE b[i].value > b[i-1].value WITHIN 300 ms RETURN a.key",
-    "counted": "EVENT SEQ(A? a, B{1,2} b[], !(A x), C* c[]) WITHIN 300 ms RETURN last(b.key)",
+    "counted": "EVENT SEQ(A? a, B{1,2} b[], !(A x), C* c[]) WITHIN 300 ms "
+               "RETURN last(b.key) AS key",
     "skip": "EVENT SEQ(A a, !(B b), C c) WITHIN 300 ms AFTER MATCH SKIP PAST LAST EVENT "
             "RETURN a.key",
 }

@@ -146,6 +146,22 @@ def test_a_pattern_that_explodes_does_not_stop_the_stream(select: str, emit: str
     assert {r.split(" matches")[0] for r in out} == {"completes more than 20"}
 
 
+def test_rows_without_a_type_column() -> None:
+    """Conditions tell the events apart: a fall, and a rise behind it."""
+    text = """EVENT SEQ(ANY a, ANY b => ANY c) WHERE b.v < a.v AND c.v > b.v WITHIN 9 s
+              RETURN a.v AS top, b.v AS low, c.v AS up"""
+    batch = pa.record_batch({"time": [START + i for i in range(5)], "v": [5, 3, 4, 4, 1]})
+    logic = event_query(text, Roles("time", unit="s"), slack="1 h",
+                        select="skip_till_next").start()
+    found = [*logic.push(batch).ready.to_pylist(), *logic.finish().ready.to_pylist()]
+    assert [(m["top"], m["low"], m["up"]) for m in found] == [(5, 3, 4)]
+
+
+def test_types_need_a_type_column() -> None:
+    with pytest.raises(ConfigError, match="no column has the role 'type'"):
+        event_query("EVENT SEQ(ANY a, B b) WITHIN 9 s", Roles("time", unit="s"))
+
+
 def test_partial_matches_are_limited_too() -> None:
     text = "EVENT SEQ(A a, B+ b[], C c) WHERE count(b) > 100 WITHIN 1 h"
     many = rows(("A", 0), *[("B", i) for i in range(1, 40)], ("C", 50))

@@ -39,8 +39,15 @@ def quantified(draw: Any, part: oracle.Part) -> tuple[str, oracle.Part]:
         part, kleene=kleene, least=least, most=most, greedy=greedy)
 
 
+def unwanted(draw: Any, types: list[str]) -> tuple[str, ...]:
+    return draw(st.sampled_from([*((t,) for t in types), ()]))
+
+
+ARROWS = {"=>": "strict", "->": "skip_till_next", "~>": "skip_till_any", "": None}
+
+
 @st.composite
-def queries(draw: Any, counted: bool = False) -> tuple[str, oracle.Query]:
+def queries(draw: Any, counted: bool = False, arrows: bool = False) -> tuple[str, oracle.Query]:
     types = ["A", "B", "C"]
     m = draw(st.sampled_from([2, 3, 1]))
     parts: list[oracle.Part] = []
@@ -49,17 +56,22 @@ def queries(draw: Any, counted: bool = False) -> tuple[str, oracle.Query]:
     marks: dict[str, str] = {}
     for i in range(m):
         for _ in range(draw(st.sampled_from([0, 0, 1]))):
-            parts.append(oracle.Part(next(names), (draw(st.sampled_from(types)),), negated=True))
-        alternatives = draw(st.sampled_from([(t,) for t in types] + [("A", "B")]))
+            parts.append(oracle.Part(next(names), unwanted(draw, types), negated=True))
+        alternatives = draw(st.sampled_from([(t,) for t in types] + [("A", "B"), ()]))
         kleene = bool(kleene_left) and draw(st.integers(0, 3)) == 0
         kleene_left -= kleene
         part = oracle.Part(next(names), alternatives, kleene)
         marks[part.variable] = "+" if kleene else ""
         if counted:
             marks[part.variable], part = quantified(draw, part)
+        if arrows:
+            before, inside = (draw(st.sampled_from(list(ARROWS))) for _ in range(2))
+            leads = parts and not parts[-1].negated
+            part = replace(part, before=ARROWS[before] if leads else None,
+                           inside=ARROWS[inside] if part.kleene else None)
         parts.append(part)
         if i == m - 1 and draw(st.sampled_from([False, False, True])):
-            parts.append(oracle.Part(next(names), (draw(st.sampled_from(types)),), negated=True))
+            parts.append(oracle.Part(next(names), unwanted(draw, types), negated=True))
     window = draw(st.integers(1, 9))
     query = oracle.Query(parts, window * SECOND)
     where: list[str] = []
@@ -131,10 +143,14 @@ def queries(draw: Any, counted: bool = False) -> tuple[str, oracle.Query]:
             where.append(f"{n}.v <= {x}.v")
             query.against.setdefault(n, []).append(
                 null_safe(lambda b, n=n, x=x: b[n]["v"] <= b[x]["v"]))
-    text = ", ".join(
-        (f"!({p.types[0]} {p.variable})" if p.negated else
-         (f"ANY({', '.join(p.types)})" if len(p.types) > 1 else p.types[0])
-         + marks[p.variable] + f" {p.variable}" + "[]" * p.kleene) for p in parts)
+    arrow = {way: text for text, way in ARROWS.items()}
+    text = "".join(
+        (f" {arrow[p.before]} " if p.before else ", " if i else "")
+        + (f"!({'ANY' if not p.types else p.types[0]} {p.variable})" if p.negated else
+           (f"ANY({', '.join(p.types)})" if len(p.types) > 1 else "ANY" if not p.types else
+            p.types[0])
+           + marks[p.variable] + f" {p.variable}" + f"[{arrow[p.inside]}]" * p.kleene)
+        for i, p in enumerate(parts))
     clause = f" WHERE {' AND '.join(where)}" if where else ""
     return f"EVENT SEQ({text}){clause} WITHIN {window} s", query
 
@@ -218,7 +234,7 @@ def check_any_cut(text: str, query: oracle.Query, events: list[dict[str, Any]], 
 @settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_quantifiers(select: str, data: Any) -> None:
-    text, query = data.draw(queries(counted=True))
+    text, query = data.draw(queries(counted=True, arrows=data.draw(st.booleans())))
     check_any_cut(text, query, data.draw(streams()), select, data.draw(st.booleans()), data)
 
 

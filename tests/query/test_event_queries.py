@@ -109,6 +109,8 @@ MISTAKES = {
     "EVENT SEQ(A+ a[]) WHERE sum(a.room) > 1 WITHIN 1 s": ("sum works on numbers", None),
     "EVENT SEQ(A a, B+ b[]) WITHIN 1 s RETURN b.id + a.id": ("cannot be combined", "aggregate"),
     "EVENT SEQ(A a, B b WITHIN 1 s": ("not expected here", None),
+    "EVENT SEQ(A a => !(B b)) WITHIN 1 s": ("not to a negation", "A a, !(N n) => B b"),
+    "EVENT SEQ(A a, B b[=>]) WITHIN 1 s": ("brackets and plus belong together", "B+ b[]"),
     "EVENT SEQ(A a, B{} b[]) WITHIN 1 s": ("{} is no number of events", "{2,4}"),
     "EVENT SEQ(A a, B{3,2} b[]) WITHIN 1 s": ("{3,2} is no number of events", "{2,4}"),
     "EVENT SEQ(A a, B{0} b[]) WITHIN 1 s": ("{0} is no number of events", "{2,4}"),

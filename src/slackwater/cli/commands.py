@@ -10,7 +10,6 @@ from typer.core import TyperGroup
 
 __all__ = ["NAMES", "Commands"]
 
-NAMES = ("profile", "evaluate", "tune", "generate", "reorder", "synchronise", "query", "correlate",
 NAMES = ("profile", "evaluate", "tune", "advise", "generate", "reorder", "synchronise", "query",
          "correlate", "reproduce", "check", "run", "state", "gateway")
 """Every command; the module of the same name has a `command`, or an `app` with commands of its own.

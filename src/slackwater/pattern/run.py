@@ -68,7 +68,7 @@ class Runner:
     def __init__(self, config: Match, bound: Bound) -> None:
         pattern = config.pattern
         self._config, self._bound = config, bound
-        self._strict = config.select == "strict"
+        self._strict = config.looks_at_all
         self._plan = schedule(
             pattern.components, pattern.negations, bound.conditions, window=pattern.window,
             strict=self._strict, prune=config.use_partition, limit=config.max_matches,
@@ -200,7 +200,7 @@ class Runner:
                 fresh_found(plan.m), self._strict, refused))
         close = closes(found, plan, live["time"], numbered=self._config.roles.sequence is not None,
                        chosen=True, skips=self._skips,
-                       grows=config.select != "skip_till_any")
+                       grows=config.may_grow)
         over = less(mark, plan.window)[stream[starts]] > live["time"][starts]
         known = less(emitted, plan.window)[stream[starts]] > live["time"][starts]
         much = refused > 0

@@ -37,13 +37,16 @@ class Component:
     variable
         Its name.
     types
-        The types that it takes.
+        The types that it takes; none: every event.
     kleene
         It stands for a list of events, not for one.
     least, most
         How many events it takes (`most` 0: without limit).
     greedy
         An event that could go to it or to a component after it goes to it.
+    before, inside
+        ANY, FOLLOWING or STRICT: what may lie between it and the event before it, and between its
+        own events; None: as the whole pattern has it.
     """
 
     variable: str
@@ -52,6 +55,8 @@ class Component:
     least: int = 1
     most: int = -1  # none given: 1, or without limit if it is Kleene
     greedy: bool = False
+    before: int | None = None
+    inside: int | None = None
 
     def __post_init__(self) -> None:
         if self.most < 0:
@@ -64,8 +69,9 @@ class Component:
 
     @property
     def plain(self) -> bool:
-        """One event, or one and more: what needs no counting."""
-        return self.least == 1 and not self.greedy and self.most == (0 if self.kleene else 1)
+        """One event, or one and more, as far apart as the whole pattern has it."""
+        return (self.least == 1 and not self.greedy and self.most == (0 if self.kleene else 1)
+                and self.before is None and self.inside is None)
 
 
 @dataclass(frozen=True)
@@ -134,7 +140,9 @@ def schedule(components: tuple[Component, ...], negations: tuple[Negation, ...],
         *_flat(points), prune, limit, not all(c.plain for c in components), heads(components),
         np.array([c.least for c in components], np.int64),
         np.array([c.most for c in components], np.int64),
-        np.array([c.greedy for c in components], bool), np.full(m, way), np.full(m, way), strict,
+        np.array([c.greedy for c in components], bool),
+        np.array([way if c.before is None else c.before for c in components], np.int64),
+        np.array([way if c.inside is None else c.inside for c in components], np.int64), strict,
         np.array([_named(c) for c in conditions], np.int64))
 
 

@@ -18,7 +18,7 @@ class Alike(Node):
 
 @dataclass(frozen=True)
 class Part:
-    """One component, negated or not, as written."""
+    """One component, negated or not, as written; without types it takes every event."""
 
     variable: str
     types: tuple[str, ...]
@@ -28,6 +28,8 @@ class Part:
     least: int = 1
     most: int = 1  # 0: without limit
     greedy: bool = False
+    before: str | None = None  # "=>", "->" or "~>", if the query says so
+    inside: str | None = None
 
     @property
     def optional(self) -> bool:

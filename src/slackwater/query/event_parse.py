@@ -66,7 +66,8 @@ class _EventBuilder(Builder):
 
     def event(self, at: Span, explain: Token | None, *rest: Any) -> EventTree:
         """The whole query."""
-        *parts, where, within, skip, returns = rest
+        *pieces, where, within, skip, returns = rest
+        parts = self._joined(pieces)
         if within is None:
             end = Span(at.line, at.column, at.start, min(at.start + 5, at.end))
             raise self.fail("a pattern needs a window, or its events could never be forgotten", end,
@@ -74,13 +75,28 @@ class _EventBuilder(Builder):
         return EventTree(self.text, self._named(parts), where, within, returns or (),
                          explain is not None, skip)
 
+    def _joined(self, pieces: list[Part | Token]) -> list[Part]:
+        """The parts, each with the arrow before it."""
+        parts: list[Part] = []
+        arrow: Token | None = None
+        for piece in pieces:
+            if isinstance(piece, Token):
+                arrow = piece
+                continue
+            if arrow is not None and piece.negated:
+                raise self.fail("an arrow leads to an event of the match, not to a negation",
+                                self.span(arrow), hint="A a, !(N n) => B b", mistake="arrow")
+            parts.append(piece if arrow is None else replace(piece, before=str(arrow)))
+            arrow = None
+        return parts
+
     def _named(self, parts: list[Part]) -> tuple[Part, ...]:
         """Give variables to parts that have none, and see that each is there once."""
         named: dict[str, Part] = {}
         for i, part in enumerate(parts):
             name = part.variable
             if not name:
-                name = part.types[0].lower()
+                name = _label(part.types).lower()
                 if name in named or any(p.variable == name for p in parts):
                     name = f"{name}{i + 1}"
             if name in named:
@@ -91,20 +107,22 @@ class _EventBuilder(Builder):
         return tuple(named.values())
 
     def component(self, at: Span, types: tuple[str, ...], quantifier: Token | None,
-                  variable: tuple[str, bool] | None) -> Part:
+                  variable: tuple[str, str | None] | None) -> Part:
         """`A a`, `B+ b[]`, `B? b`, `B{2,4} b[]`, `ANY(A, B) x`."""
         least, most, greedy = self._quantity(quantifier)
         kleene = most != 1
-        name, brackets = variable or ("", kleene)
+        name, inner = variable or ("", "" if kleene else None)
+        brackets, arrow = inner is not None, inner
         if brackets and not kleene:
             raise self.fail("brackets and plus belong together" if quantifier is None else
                             f"{quantifier} takes one event at most, and has no elements", at,
-                            hint="B+ b[]" if quantifier is None else f"{types[0]}{quantifier} "
+                            hint="B+ b[]" if quantifier is None else f"{_label(types)}{quantifier} "
                             f"{name}", mistake="kleene-brackets")
         if kleene and not brackets:
             raise self.fail("a Kleene variable is written with brackets", at,
-                            hint=f"{types[0]}{quantifier} {name}[]", mistake="kleene-brackets")
-        return Part(name, types, kleene, False, at, least, most, greedy)
+                            hint=f"{_label(types)}{quantifier} {name}[]", mistake="kleene-brackets")
+        inside = arrow if kleene and arrow else None
+        return Part(name, types, kleene, False, at, least, most, greedy, inside=inside)
 
     def _quantity(self, token: Token | None) -> tuple[int, int, bool]:
         """How many: the least, the most (0: without limit), and whether it is greedy."""
@@ -126,21 +144,21 @@ class _EventBuilder(Builder):
         return least, most, greedy
 
     def negation(self, at: Span, types: tuple[str, ...],
-                 variable: tuple[str, bool] | None) -> Part:
+                 variable: tuple[str, str | None] | None) -> Part:
         """`!(C c)`."""
-        name, brackets = variable or ("", False)
-        if brackets:
+        name, brackets = variable or ("", None)
+        if brackets is not None:
             raise self.fail("a negated component stands for one event, not for many", at,
-                            hint=f"!({types[0]} {name})", mistake="negated-kleene")
+                            hint=f"!({_label(types)} {name})", mistake="negated-kleene")
         return Part(name, types, False, True, at)
 
     def types(self, at: Span, *names: Token) -> tuple[str, ...]:
-        """One type, or the alternatives of ANY."""
+        """One type, or the alternatives of ANY; none: ANY alone, which takes every event."""
         return tuple(t[1:-1].replace("''", "'") if t.startswith("'") else plain(t) for t in names)
 
-    def variable(self, at: Span, name: Token, brackets: Token | None) -> tuple[str, bool]:
-        """A variable's name, and whether brackets follow it."""
-        return str(name), brackets is not None
+    def variable(self, at: Span, name: Token, brackets: Token | None) -> tuple[str, str | None]:
+        """A variable's name, and what is in the brackets that follow it (None: there are none)."""
+        return str(name), None if brackets is None else brackets[1:-1].strip()
 
     def alike(self, at: Span, *names: Token) -> Alike:
         """`[id]`."""
@@ -184,3 +202,7 @@ class _EventBuilder(Builder):
     def returned(self, at: Span, expr: Expr, name: Token | None) -> Returned:
         """One item of RETURN."""
         return Returned(expr, None if name is None else plain(name), at)
+
+
+def _label(types: tuple[str, ...]) -> str:
+    return types[0] if types else "ANY"

@@ -234,9 +234,9 @@ class _Planner:
             variable = name.qualifier or name.name
             self.check_variable(variable, name)
             if not self.parts[variable].kleene:
+                kind = (*self.parts[variable].types, "ANY")[0]
                 raise self.fail(f"{node.function} needs a Kleene variable, and {variable!r} is one "
-                                "event", name.at, hint=f"{self.parts[variable].types[0]}+ "
-                                f"{variable}[]", mistake="aggregate")
+                                "event", name.at, hint=f"{kind}+ {variable}[]", mistake="aggregate")
             bare = name.qualifier is None or not name.name
             if bare and not (node.function == "count" and node.args[0] is name):
                 raise self.fail(f"{node.function} needs a column", name.at,

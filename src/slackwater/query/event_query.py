@@ -19,7 +19,7 @@ from slackwater.core.kernel import MemoryStore
 from slackwater.core.state.keys import Keys
 from slackwater.pattern.match import Match
 from slackwater.pattern.pattern import Matched
-from slackwater.pattern.schedule import Component, Negation
+from slackwater.pattern.schedule import ANY, FOLLOWING, STRICT, Component, Negation
 from slackwater.pattern.skip import Skip
 from slackwater.query.ast import Binary, Expr, Name
 from slackwater.query.errors import QueryError
@@ -33,6 +33,7 @@ from slackwater.query.ticks import unit_lookup
 __all__ = ["EventPattern", "event_pattern", "event_query"]
 
 Int64 = NDArray[np.int64]
+_WAYS: dict[str | None, int] = {"=>": STRICT, "->": FOLLOWING, "~>": ANY}
 
 
 def event_pattern(text: str) -> EventPattern:
@@ -73,7 +74,8 @@ class EventPattern:
     @property
     def components(self) -> tuple[Component, ...]:
         """What must occur, in order."""
-        return tuple(Component(p.variable, p.types, p.kleene, p.least, p.most, p.greedy)
+        return tuple(Component(p.variable, p.types, p.kleene, p.least, p.most, p.greedy,
+                               _WAYS.get(p.before), _WAYS.get(p.inside))
                      for p in self.plan.tree.parts if not p.negated)
 
     @property
@@ -186,15 +188,24 @@ class BoundEvent:
 
     def scan(self, batch: pa.RecordBatch) -> Int64:
         """Which components and negations each row may take part in, as bits."""
-        assert self._roles.type is not None
+        every = sum(1 << i for i, types in enumerate(self._types) if not types)
+        mask: Int64
+        if self._roles.type is None:
+            mask = np.full(batch.num_rows, every, np.int64)
+            return self._tested(batch, mask)
         column = batch.column(self._roles.type)
         if not pa.types.is_dictionary(column.type):
             column = column.dictionary_encode()
         names = column.dictionary.cast(pa.string()).to_pylist()
-        kinds = np.array([sum(1 << i for i, types in enumerate(self._types) if name in types)
-                          for name in [*names, None]], np.int64)
+        kinds = np.array([
+            sum(1 << i for i, types in enumerate(self._types) if name in types) | every
+            for name in [*names, None]], np.int64)
         codes = column.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
-        mask: Int64 = kinds[codes]
+        mask = kinds[codes]
+        return self._tested(batch, mask)
+
+    def _tested(self, batch: pa.RecordBatch, mask: Int64) -> Int64:
+        """The bits that the conditions on one event leave."""
         for i, tests in enumerate(self._scan):
             if not tests:
                 continue

@@ -38,7 +38,10 @@ def explain_event(pattern: EventPattern | str) -> str:
         else "none: no column is equal in all variables, every event meets every other"])
     lines += _block("scan", _scan(plan))
     lines += _block("sequence", [", ".join(
-        c.variable + ("[]" if c.kleene else "") + _how_many(c) for c in pattern.components)
+        (f"{p.before} " if p.before else "") + p.variable
+        + (f"[{p.inside or ''}]" if p.kleene else "") + _how_many(c)
+        for p, c in zip([p for p in plan.tree.parts if not p.negated], pattern.components,
+                        strict=True))
         + " in strict order of time"])
     lines += _block("construct", _construct(pattern))
     lines += _block("negation", _negations(pattern))
@@ -76,7 +79,7 @@ def _text(plan: EventPlan, expr: Expr) -> str:
 
 
 def _scan(plan: EventPlan) -> list[str]:
-    return [f"{p.variable}: " + ", ".join([" or ".join(p.types), *(
+    return [f"{p.variable}: " + ", ".join([" or ".join(p.types) or "any type", *(
         _text(plan, e) for e in plan.scan.get(p.variable, []))]) for p in plan.tree.parts]
 
 
