@@ -40,11 +40,15 @@ class Sink:
 
 @dataclass(frozen=True)
 class Metrics:
-    """Where a run tells how it is doing: a port for Prometheus, a file of JSON lines."""
+    """Where a run tells how it is doing: a port for Prometheus, a file of JSON lines.
+
+    `results`: whether the log holds a few of the rows that sinks get.
+    """
 
     port: int | None = None
     host: str = "127.0.0.1"
     log: str | None = None
+    results: bool = True
 
 
 @dataclass(frozen=True)

@@ -121,7 +121,7 @@ def _metrics(top: Mapping[str, Entry], reader: OptionReader) -> Metrics:
         reader.bad(node, "metrics", "needs a port or a log",
                    expected="{port: 9400, log: run.jsonl}")
         return Metrics()
-    kinds = {"port": "port", "host": "text", "log": "path"}
+    kinds = {"port": "port", "host": "text", "log": "path", "results": "flag"}
     check_names(node.value, kinds, "metrics", reader.mistakes)
     found: dict[str, Any] = {
         name: reader.read(kind, node.value[name].node, f"metrics.{name}")

@@ -81,6 +81,11 @@ class Observer:
             with self._numbers.lock:
                 self._numbers.streams[node].ready = self._numbers.streams[node].rows = count
 
+    def show(self, recent: Mapping[str, list[Any]]) -> None:
+        """Note a few rows that SQL has made."""
+        for stream, rows in recent.items():
+            self._numbers.results(stream, rows)
+
     def _add_steps(self, told: list[Any]) -> None:
         by_step: dict[str, list[dict[str, Any]]] = {}
         for one in told:
@@ -88,6 +93,7 @@ class Observer:
         for node, stats in by_step.items():
             if self._home.get(node) == MAIN:
                 self._add(node, merged_stats(stats, QUANTILES))
+                self._numbers.results(node, [row for s in stats for row in s.get("results", ())])
 
     def _add(self, node: str, row: dict[str, Any]) -> None:
         with self._numbers.lock:

@@ -8,6 +8,7 @@ import uuid
 import warnings
 from collections.abc import Callable
 from contextlib import closing
+from typing import Any
 
 from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
@@ -18,7 +19,7 @@ from slackwater.core.durations import micros
 from slackwater.core.errors import SlackwaterError
 from slackwater.pipeline.document import MAIN, Pipeline, Query
 from slackwater.pipeline.metrics import Numbers
-from slackwater.spark.run.batch_writer import COUNTED, BatchWriter, BranchWriter, Outlet
+from slackwater.spark.run.batch_writer import COUNTED, RECENT, BatchWriter, BranchWriter, Outlet
 from slackwater.spark.run.build import Builder
 from slackwater.spark.run.checkpoint import Checkpoint
 from slackwater.spark.run.dead_letters import REFUSED, dead_letters_of
@@ -40,7 +41,8 @@ class RunError(SlackwaterError):
 def run_pipeline(pipeline: Pipeline, session: SparkSession, *, until_done: bool = False,
                  keep_held: bool = False, fresh: bool = False, stop: threading.Event | None = None,
                  started: Callable[[list[str]], None] | None = None,
-                 warn: Callable[[str], None] | None = None) -> Numbers:
+                 warn: Callable[[str], None] | None = None,
+                 listeners: tuple[Callable[[dict[str, Any]], None], ...] = ()) -> Numbers:
     """Run a pipeline in this process.
 
     Parameters
@@ -62,6 +64,8 @@ def run_pipeline(pipeline: Pipeline, session: SparkSession, *, until_done: bool 
         Called, once all queries run, with what is worth saying about the start.
     warn
         Called with what someone should look at while the pipeline goes on; default: a warning.
+    listeners
+        Called with each line of the run log, in the thread of this call.
 
     Returns
     -------
@@ -73,7 +77,7 @@ def run_pipeline(pipeline: Pipeline, session: SparkSession, *, until_done: bool 
     RunError
         One query failed; all were stopped.
     """
-    numbers = Numbers(pipeline, warn=warn or _warn)
+    numbers = Numbers(pipeline, warn=warn or _warn, listeners=listeners)
     stop = threading.Event() if stop is None else stop
     with closing(Checkpoint(pipeline, session)) as checkpoint:
         told = checkpoint.open(fresh=fresh)
@@ -204,6 +208,7 @@ class _Run:
         for name, report in reports(self._queries):
             self._observer.take(name, report)
         self._observer.count(COUNTED.get(self._counted, {}))
+        self._observer.show(RECENT.pop(self._counted, {}))
         self._numbers.refused(REFUSED.get(self._counted, {}))
         self._numbers.tell()
 
