@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from slackwater.query.recognise.plan import Plan
 from slackwater.query.recognise.tree import Order
 from slackwater.query.recognise.values import ints_of, ranks, reals_of
-from slackwater.query.recognise.walks import closed_ends, closing_rows
+from slackwater.query.recognise.walks import by_slot, closed_ends, closing_rows
 
 __all__ = ["Layout", "lay_out"]
 
@@ -59,7 +59,7 @@ def lay_out(plan: Plan, rows: pa.RecordBatch, slot: Int64, time: Int64, n: Int64
     elif len(slot) and (slot[1:] >= slot[:-1]).all():
         order = np.arange(len(slot))
     else:
-        order = np.argsort(slot, kind="stable")
+        order = by_slot(slot, len(last))
     time, n, slot = time[order], n[order], slot[order]
     starts = np.flatnonzero(np.append(True, slot[1:] != slot[:-1])) if len(slot) else np.zeros(
         0, np.int64)

@@ -16,9 +16,15 @@ from numpy.typing import NDArray
 from slackwater.core.compiled import njit
 
 __all__ = ["ACCEPT", "AT_END", "AT_START", "CURRENT", "FIRST", "LAST", "OPS", "Aggs", "Code",
-           "Lanes", "Refs", "Stack", "Track", "row_of", "track", "true_of"]
+           "Lanes", "Refs", "Stack", "Track", "inlined", "row_of", "track", "true_of"]
 
 Int64 = NDArray[np.int64]
+inlined = njit(cache=True, nogil=True, _nrt=False, forceinline=True)
+"""Compile a function that allocates nothing into its callers.
+
+It is called for every row, and is handed dozens of arrays: counting references to them, and passing
+them at all, would take longer than what it does.
+"""
 Float64 = NDArray[np.float64]
 CURRENT, FIRST, LAST = 0, 1, 2
 ACCEPT = -1
@@ -102,7 +108,7 @@ class Stack(NamedTuple):
     ok: NDArray[np.bool_]
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def track(r: int, s: int, bit: int, lanes: Lanes, tracked: Track, aggs: Aggs) -> None:
     """Note that row r of a path that began at row s is mapped to the variable with this bit."""
     for t in range(len(tracked.mask)):
@@ -145,7 +151,7 @@ def track(r: int, s: int, bit: int, lanes: Lanes, tracked: Track, aggs: Aggs) ->
         aggs.seen[k, r], aggs.whole[k, r], aggs.real[k, r], aggs.ok[k, r] = count, whole, real, ok
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def row_of(ref: int, refs: Refs, tracked: Track, r: int, s: int, lo: int, hi: int) -> int:
     """The row that is looked at from row r, −1 if there is none."""
     base = refs.base[ref]
@@ -173,7 +179,7 @@ def row_of(ref: int, refs: Refs, tracked: Track, r: int, s: int, lo: int, hi: in
     return row if lo <= row < hi else -1
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def true_of(v: int, code: Code, refs: Refs, lanes: Lanes, tracked: Track, aggs: Aggs, stack: Stack,
             r: int, s: int, lo: int, hi: int, number: int) -> bool:
     """Whether the condition of variable v is true of row r (and not NULL)."""
@@ -243,7 +249,7 @@ def true_of(v: int, code: Code, refs: Refs, lanes: Lanes, tracked: Track, aggs: 
     return ok[0] and ints[0] != 0
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def _two(op: int, at: int, ints: Int64, reals: Float64, ok: NDArray[np.bool_]) -> None:
     """An operation on the values at `at` and above it; the result is at `at`."""
     x, y, both = ints[at], ints[at + 1], ok[at] and ok[at + 1]
@@ -290,7 +296,7 @@ def _two(op: int, at: int, ints: Int64, reals: Float64, ok: NDArray[np.bool_]) -
         _two_reals(op, at, ints, reals, ok)
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def _two_reals(op: int, at: int, ints: Int64, reals: Float64, ok: NDArray[np.bool_]) -> None:
     p, q = reals[at], reals[at + 1]
     if op == _EQ_REAL:

@@ -40,8 +40,9 @@ MISTAKES = (
             (f"{_HEAD} ORDER BY t DEFINE A AS x > 1)", f"{_HEAD} ORDER BY t )")),
     Mistake("measure-without-name", "every measure needs a name",
             "MEASURES LAST(A.price) AS bottom",
-            (f"{_HEAD} ORDER BY t MEASURES a PATTERN (A))",
-             f"{_HEAD} ORDER BY t MEASURES a, b AS c PATTERN (A))")),
+            tuple(f"{_HEAD} ORDER BY t MEASURES {measure} PATTERN (A))"
+                  for measure in ("a", "a.b", "f(a)", "1", "a + b", "FINAL f(a)", "a * b", "(a)")),
+            token="_PATTERN"),
     Mistake("define-without-as", "a condition stands after AS", "DEFINE A AS A.price > 10",
             (f"{_HEAD} PATTERN (A) DEFINE A x > 1)",)),
     Mistake("within-without-duration", "WITHIN needs a duration", "WITHIN INTERVAL '1' HOUR",
@@ -73,13 +74,27 @@ def parse_recognise(text: str) -> Recognise:
 class _Builder(Builder):
     def recognise(self, at: Span, *parts: Any) -> Recognise:
         items = tuple(p for p in parts if isinstance(p, Item))
-        (source, partition, order, measures, rows, skip, pattern, within, subsets, defines, alias,
-         where) = parts[len(items):]
+        source, before, pattern, after, around = parts[len(items):]
+        partition, order, measures, rows, skip = before
+        within, subsets, defines = after
+        alias, where = around[:2]
         shape, rows_at = rows or ("one", at)
         return Recognise(
             self.text, items, source, pattern or Sequence((), at=at), partition or (), order or (),
             measures or (), shape, rows_at, skip or Skip(), within, subsets or (), defines or (),
             alias, where, at=at)
+
+    def before(self, at: Span, *clauses: Any) -> tuple[Any, ...]:
+        return clauses
+
+    def inner(self, at: Span, pattern: Pattern | None) -> Pattern | None:
+        return pattern
+
+    def after(self, at: Span, *clauses: Any) -> tuple[Any, ...]:
+        return clauses
+
+    def around(self, at: Span, *clauses: Any) -> tuple[Any, ...]:
+        return clauses
 
     # -- the query around it --------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from slackwater.query.recognise.machine import (
     Refs,
     Stack,
     Track,
+    inlined,
     track,
     true_of,
 )
@@ -104,7 +105,7 @@ class Scratch(NamedTuple):
     far: Int64
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def search(p: int, time: Int64, known_by: Int64, bits: Int64, parts: Parts, graph: Graph,
            rules: Rules, code: Code, refs: Refs, lanes: Lanes, tracked: Track, aggs: Aggs,
            stack: Stack, scratch: Scratch, found: Found) -> tuple[int, int, int]:
@@ -154,7 +155,7 @@ def search(p: int, time: Int64, known_by: Int64, bits: Int64, parts: Parts, grap
     return p, count, used
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def _go_on(s: int, end: int, p: int, rules: Rules, graph: Graph, scratch: Scratch,
            parts: Parts) -> int:
     """Where the search goes on after a match of rows s…end − 1."""
@@ -174,7 +175,7 @@ def _go_on(s: int, end: int, p: int, rules: Rules, graph: Graph, scratch: Scratc
     return to
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def _find(s: int, p: int, limit: int, time: Int64, bits: Int64, parts: Parts, graph: Graph,
           rules: Rules, code: Code, refs: Refs, lanes: Lanes, tracked: Track, aggs: Aggs,
           stack: Stack, scratch: Scratch) -> tuple[int, int]:
@@ -236,7 +237,8 @@ def _find(s: int, p: int, limit: int, time: Int64, bits: Int64, parts: Parts, gr
             elif rules.within >= 0 and scratch.stamp[r] != s + 1:
                 # what failed for an earlier start may have failed for WITHIN alone
                 scratch.stamp[r] = s + 1
-                scratch.failed[r, :] = np.uint64(0)
+                for w in range(words):
+                    scratch.failed[r, w] = np.uint64(0)
             elif scratch.failed[r, t // 64] >> np.uint64(t % 64) & np.uint64(1):
                 continue
             state[r] = t
