@@ -1,0 +1,49 @@
+"""What takes long says what it is doing, on a terminal and nowhere else."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+COMMANDS = {
+    "generate": (["generate", "g-2", "--out", "g.csv"], "30,000 rows, writing g.csv"),
+    "evaluate": (["evaluate", "g-2", "--policy", "sba,kslack"], "evaluate: g-2 kslack"),
+    "tune": (["tune", "g-2", "--loss", "1%", "--sample", "400"], "tune: Tide"),
+    "reproduce": (["reproduce", "dratio-promise", "--quick", "--out", "r"], "[ 1/1]"),
+}
+
+
+def on_a_terminal(arguments: list[str], folder: Path) -> str:
+    """Standard error of the command, where that is a terminal."""
+    ours, theirs = pty.openpty()
+    code = "from slackwater.cli import main; main()"
+    process = subprocess.Popen([sys.executable, "-c", code, *arguments], cwd=folder, stderr=theirs,
+                               stdout=subprocess.DEVNULL,
+                               env={**os.environ, "TERM": "xterm", "COLUMNS": "120"})
+    os.close(theirs)
+    said = b""
+    try:
+        while part := os.read(ours, 65536):
+            said += part
+    except OSError:  # Linux ends a terminal without a writer this way
+        pass
+    finally:
+        os.close(ours)
+    assert process.wait() == 0, said.decode()
+    return said.decode()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_on_a_terminal_it_is_shown_and_else_not(name: str, tmp_path: Path) -> None:
+    arguments, text = COMMANDS[name]
+    assert text in on_a_terminal(arguments, tmp_path)
+    code = "from slackwater.cli import main; main()"
+    piped = subprocess.run([sys.executable, "-c", code, *arguments], cwd=tmp_path,
+                           capture_output=True, text=True, check=True)
+    assert "\x1b" not in piped.stderr + piped.stdout
+    assert name == "reproduce" or piped.stderr == ""  # which has a line for each experiment
