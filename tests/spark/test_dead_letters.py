@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.core.errors import DataError
+from slackwater.core.errors import ConfigError, DataError
 from slackwater.pipeline import PipelineError, load, parse
 from slackwater.pipeline.connectors import JsonSink, KafkaSink, PostgresSink
 from slackwater.pipeline.steps import StreamName
@@ -62,6 +62,17 @@ def test_a_pipeline_goes_on_past_rows_that_the_table_refuses(spark, postgres, tm
     assert "too long" in found[1]["reason"]
     assert numbers.dead_letters == {"table": 2}
     assert "sinks.table has refused" in heard[0]
+
+
+def test_letters_of_two_runs_are_not_mixed(spark, tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "dead" / "all" / "batch_id=0").mkdir(parents=True)
+    file = tmp_path / "pipeline.yaml"
+    file.write_text(TEXT.format(url="postgresql://h/d").replace("  table:", "  # table:")
+                    + "dead_letters: {kind: json, path: dead}\n")
+    with pytest.raises(ConfigError, match="holds the output of another run") as told:
+        run_pipeline(load(file), spark, until_done=True)
+    assert "dead_letters.path" in str(told.value)
 
 
 def test_a_batch_that_comes_again_leaves_one_letter(spark, postgres, tmp_path):

@@ -62,6 +62,8 @@ class Checkpoint:
             told.append(f"the old checkpoint is now {aside}")
         old = self._read()
         queries: dict[str, Any] = {}
+        dead = getattr(self._pipeline.dead_letters, "path", None)
+        dead_before = None if old is None else old.get("dead_letters")
         if old is not None:
             told += self._compare(old)
             queries = dict(old["queries"])
@@ -72,10 +74,16 @@ class Checkpoint:
                 self.shards = old["shards"]
         for query in self._pipeline.queries:
             plan = query_plan(self._pipeline, query)
-            self._check_folders(plan["sinks"], queries.get(query.name, {}).get("sinks", {}))
+            before = queries.get(query.name, {}).get("sinks", {})
+            for name, path in plan["sinks"].items():
+                self._check_folder(path, before.get(name), f"sinks.{name}.path")
+                if dead is not None:
+                    self._check_folder(f"{dead}/{name}", f"{dead_before}/{name}",
+                                       "dead_letters.path")
             queries[query.name] = plan
         self._plan = {"format": FORMAT, "slackwater": __version__, "name": self._pipeline.name,
                       "id": self.id, "shards": self.shards, "queries": queries,
+                      "dead_letters": dead,
                       "groups": self.groups}
         return told
 
@@ -131,15 +139,14 @@ class Checkpoint:
             told.append(f"written by slackwater {old['slackwater']}, this is {__version__}")
         return told
 
-    def _check_folders(self, sinks: dict[str, str | None], before: dict[str, str | None]) -> None:
+    def _check_folder(self, path: str | None, before: str | None, where: str) -> None:
         """A batch's folder is replaced when the batch comes again: it must be of this run's."""
-        for name, path in sinks.items():
-            if path is None or "://" in path or before.get(name) == path:
-                continue
-            if any(Path(path).glob("batch_id=*")):
-                raise ConfigError(
-                    "the folder holds the output of another run, and batches would be mixed",
-                    step=f"sinks.{name}.path", got=path, hint="move it away, or give another path")
+        if path is None or "://" in path or before == path:
+            return
+        if any(Path(path).glob("batch_id=*")):
+            raise ConfigError(
+                "the folder holds the output of another run, and batches would be mixed",
+                step=where, got=path, hint="move it away, or give another path")
 
     def _put_aside(self) -> str | None:
         path = Path(self._pipeline.checkpoint)
