@@ -177,4 +177,4 @@ def test_a_frame_takes_less_than_100_ms_with_200_sources(browser, monkeypatch):
           f"whole frames over 50 ms: {sorted(round(one) for one in long)}")
     assert len(frames) >= 24
     assert frames[int(len(frames) * 0.95)] < 100
-    assert sum(one >= 100 for one in long) <= len(frames) // 20
+    assert sum(one >= 100 for one in long) <= len(frames) // 10
