@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 import pytest
-from runs_for_view import HOSTILE, add_second, plant
 
+from runs_for_view import HOSTILE, add_second, plant
 from slackwater.pipeline import metrics
 from slackwater.pipeline.metrics import Numbers
 from slackwater.view import RunView
@@ -26,7 +26,8 @@ LOOKS = {"light": ("light", 1280), "dark": ("dark", 1280), "phone": ("light", 39
 FRAMES = """
 window.frames_ms = [];
 window.long_ms = [];
-new PerformanceObserver((list) => { for (const e of list.getEntries()) window.long_ms.push(e.duration);
+new PerformanceObserver((list) => {
+  for (const e of list.getEntries()) window.long_ms.push(e.duration);
 }).observe({type: "long-animation-frame"});
 new PerformanceObserver((list) => { for (const e of list.getEntries()) {
   if (e.name === "slackwater-frame") window.frames_ms.push(e.duration);

@@ -10,8 +10,8 @@ import sys
 
 import httpx
 import pytest
-from runs_for_view import add_second, plant
 
+from runs_for_view import add_second, plant
 from slackwater.pipeline.metrics import Numbers
 
 SLACKWATER = [sys.executable, "-c", "from slackwater.cli import main; main()"]
