@@ -32,6 +32,7 @@ export class Chart {
     this.shown = shown;
     this.data = null;
     this.plot = null;
+    this.width = 0; // as the observer says it: to ask the element would make the browser lay out the page
     this.visible = false;
     this.dirty = false;
     this.host = make("div", "plot");
@@ -57,7 +58,7 @@ export class Chart {
   }
 
   paint() {
-    if (!this.dirty || !this.data || !this.host.clientWidth) return;
+    if (!this.dirty || !this.data || !this.width) return;
     this.dirty = false;
     if (this.plot) this.plot.setData(this.data);
     else this.build();
@@ -73,7 +74,8 @@ export class Chart {
   }
 
   resize(width) {
-    if (!width) return;
+    if (!width || width === this.width) return;
+    this.width = width;
     if (this.plot) this.plot.setSize({ width, height: HEIGHT });
     else this.paint();
   }
@@ -83,10 +85,10 @@ export class Chart {
     const series = this.kinds.map((kind) => ({
       label: kind.label, stroke: colour(kind.colour), width: kind.dots ? 0 : 1.5,
       dash: kind.dashed ? [6, 4] : undefined, spanGaps: !kind.dots, paths: kind.dots ? () => null : undefined,
-      points: kind.dots ? { show: true, size: 5, fill: colour(kind.colour), stroke: colour(kind.colour) } : { show: false },
+      points: kind.dots ? { show: true, size: 5, fill: colour(kind.colour), stroke: colour(kind.colour) } : { show: (plot) => plot.data[0].length < 3 },
     }));
     this.plot = new uPlot({
-      width: this.host.clientWidth, height: HEIGHT, legend: { show: false }, cursor: { drag: { x: false, y: false } },
+      width: this.width, height: HEIGHT, legend: { show: false }, cursor: { drag: { x: false, y: false } },
       tzDate: (time) => uPlot.tzDate(new Date(time * 1e3), "Etc/UTC"),
       scales: { y: { range: (_, low, high) => [Math.min(0, low ?? 0), (high ?? 0) > 0 ? high * 1.08 : 1] } },
       axes: [{ ...axis, size: 34, space: 74, values: (_, ticks) => ticks.map((t) => clock(t)) },

@@ -37,6 +37,12 @@ export function makeRow(kinds) {
   return row;
 }
 
+const written = new WeakMap(); // what a row says, so that the document need not be asked
+
 export function fillRow(row, texts) {
-  texts.forEach((text, at) => say(row.children[at], text));
+  const had = written.get(row) || [];
+  for (let at = 0; at < texts.length; at += 1) {
+    if (had[at] !== texts[at]) row.children[at].textContent = texts[at];
+  }
+  written.set(row, texts);
 }

@@ -16,7 +16,8 @@ const sources = new Sources(by("sources-section"), by("sources"), by("sources-su
 const results = new Results(by("results-section"), by("results"));
 
 const RETRY = 5000; // milliseconds, where the server said no
-let model = emptyModel(), waiting = [], connection = "";
+const waiting = [], later = new Map();
+let model = emptyModel(), asked = false, connection = "";
 
 function head() {
   say(by("pipeline"), model.pipeline || "Waiting for a run");
@@ -31,30 +32,44 @@ function head() {
   }
 }
 
+// One thing per frame, so that none is long: first what has come, then, part by part, what is further down.
 function frame() {
-  const began = performance.now(), changes = waiting;
-  waiting = [];
-  for (const change of changes) {
-    let news;
-    [model, news] = applyChange(model, change);
-    if (news.whole) for (const part of [streams, queries, sources, results]) part.reset();
-    streams.update(model, news.streams);
-    queries.update(model, news.queries);
-    sources.update(model, news.sources);
-    results.update(model, news.results);
+  const began = performance.now();
+  if (waiting.length) {
+    for (const change of waiting.splice(0)) take(change);
+    head();
+  } else {
+    const [part, names] = later.entries().next().value;
+    later.delete(part);
+    part.update(model, names);
   }
-  head();
   // the charts draw in microtasks that they have queued by now
   queueMicrotask(() => {
     performance.measure("slackwater-frame", { start: began, end: performance.now() });
     performance.clearMeasures("slackwater-frame"); // observers have it; a page that is open for days must not keep it
   });
+  asked = waiting.length + later.size > 0;
+  if (asked) requestAnimationFrame(frame);
+}
+
+function take(change) {
+  let news;
+  [model, news] = applyChange(model, change);
+  if (news.whole) {
+    later.clear();
+    for (const part of [streams, queries, sources, results]) part.reset();
+  }
+  streams.update(model, news.streams);
+  for (const [part, names] of [[queries, news.queries], [sources, news.sources], [results, news.results]]) {
+    if (names.size) later.set(part, new Set([...(later.get(part) || []), ...names]));
+  }
 }
 
 function add(change) {
-  if (change.whole) waiting = [];
+  if (change.whole) waiting.length = 0;
   waiting.push(change);
-  if (waiting.length === 1) requestAnimationFrame(frame);
+  if (!asked) requestAnimationFrame(frame);
+  asked = true;
 }
 
 const inside = by("model");

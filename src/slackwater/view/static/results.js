@@ -20,7 +20,12 @@ class ResultCard {
     this.element = make("article", "card", make("header", "", make("h3", "", name)), this.line, this.place);
     this.results = [];
     this.width = 0;
-    new ResizeObserver(() => { if (this.line.clientWidth !== this.width) this.draw(); }).observe(this.element);
+    new ResizeObserver(([entry]) => {
+      const width = Math.floor(entry.contentRect.width);
+      if (width === this.width) return;
+      this.width = width;
+      this.draw();
+    }).observe(this.place);
   }
 
   update(results) {
@@ -40,7 +45,6 @@ class ResultCard {
   draw() {
     const timed = this.results.filter((one) => one.times.length);
     this.line.toggleAttribute("hidden", !timed.length);
-    this.width = this.line.clientWidth;
     if (!timed.length || !this.width) return;
     let from = Infinity, to = -Infinity;
     for (const one of timed) {

@@ -21,7 +21,6 @@ export class Sources {
   }
 
   update(model, changed) {
-    if (!changed.length) return;
     this.section.hidden = false;
     let moved = false;
     for (const key of changed) {

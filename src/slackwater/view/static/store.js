@@ -6,7 +6,7 @@ export function emptyModel() {
 // Gives the model after a change, and what of it is new.
 export function applyChange(model, change) {
   const next = change.whole ? emptyModel() : model;
-  const news = { whole: change.whole, streams: new Set(), queries: new Set(), results: new Set(), sources: [] };
+  const news = { whole: change.whole, streams: new Set(), queries: new Set(), results: new Set(), sources: new Set() };
   for (const name of ["pipeline", "state", "error", "began", "at", "now", "alerts", "more_sources", "unreadable", "refused"]) {
     next[name] = change[name];
   }
@@ -21,7 +21,7 @@ export function applyChange(model, change) {
   for (const cells of change.sources) {
     const key = JSON.stringify([cells[0], cells[1]]);
     next.sources.set(key, cells);
-    news.sources.push(key);
+    news.sources.add(key);
   }
   for (const result of change.results) {
     if (!next.results.has(result.stream)) next.results.set(result.stream, []);
