@@ -98,7 +98,8 @@ def matches(df: DataFrame, emit: str, queries: list[int]) -> DataFrame:
                     by="case", slack=slack, emit=emit, select=select, unit="s", quiet=None)
         returned = out.columns[3:out.columns.index("_status")]
         return out.select(
-            "_status", "match_id", "op", F.to_json("events").alias("events"),
+            "_status", "match_id", "op",
+            F.to_json("events", {"ignoreNullFields": "false"}).alias("events"),
             F.to_json(F.struct(*returned) if returned else F.struct(F.lit(1))).alias("returned"),
             F.to_json("_row").alias("row"))
 
@@ -113,7 +114,7 @@ def by_case(df: DataFrame) -> dict[str, list[dict[str, Any]]]:
                 "returned": json.loads(row["returned"] or "{}")}
         if row["_status"] == "ready":
             told["events"] = json.loads(row["events"])
-            some = next(iter(told["events"].values()))
+            some = next(run for run in told["events"].values() if run)
             case = (some[0] if isinstance(some, list) else some)["case"]
         else:
             told["row"] = json.loads(row["row"])
