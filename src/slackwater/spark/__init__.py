@@ -18,16 +18,18 @@ except ImportError as missing:  # pragma: no cover - the message is for machines
     ) from missing
 
 if TYPE_CHECKING:
+    from slackwater.spark.listener import watch
     from slackwater.spark.operators.correlate import correlate
     from slackwater.spark.operators.match import match
     from slackwater.spark.operators.query import query
     from slackwater.spark.operators.reorder import reorder
     from slackwater.spark.operators.synchronise import synchronise
     from slackwater.spark.outcomes import late, quarantined, ready, with_watermark
+    from slackwater.spark.sample import tap
     from slackwater.spark.session import local_session, open_session, settings
 
 __all__ = ["correlate", "late", "local_session", "match", "open_session", "quarantined", "query",
-           "ready", "reorder", "settings", "synchronise", "with_watermark"]
+           "ready", "reorder", "settings", "synchronise", "tap", "watch", "with_watermark"]
 
 _HOME = {
     "synchronise": "operators.synchronise",
@@ -42,6 +44,8 @@ _HOME = {
     "local_session": "session",
     "open_session": "session",
     "settings": "session",
+    "tap": "sample",
+    "watch": "listener",
 }
 
 

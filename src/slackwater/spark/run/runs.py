@@ -36,7 +36,8 @@ class RunError(SlackwaterError):
 
 def run_pipeline(pipeline: Pipeline, session: SparkSession, *, until_done: bool = False,
                  keep_held: bool = False, fresh: bool = False, stop: threading.Event | None = None,
-                 started: Callable[[list[str]], None] | None = None) -> Numbers:
+                 started: Callable[[list[str]], None] | None = None,
+                 each: Callable[[Numbers], None] | None = None) -> Numbers:
     """Run a pipeline in this process.
 
     Parameters
@@ -56,6 +57,8 @@ def run_pipeline(pipeline: Pipeline, session: SparkSession, *, until_done: bool 
         Set it to end the run.
     started
         Called, once all queries run, with what is worth saying about the start.
+    each
+        Called about once a second with the numbers so far.
 
     Returns
     -------
@@ -72,7 +75,7 @@ def run_pipeline(pipeline: Pipeline, session: SparkSession, *, until_done: bool 
     with closing(Checkpoint(pipeline, session)) as checkpoint:
         told = checkpoint.open(fresh=fresh)
         with numbers.told():
-            run = _Run(pipeline, session, checkpoint, numbers)
+            run = _Run(pipeline, session, checkpoint, numbers, each)
             try:
                 run.plan()
                 checkpoint.keep()
@@ -93,8 +96,8 @@ def run_pipeline(pipeline: Pipeline, session: SparkSession, *, until_done: bool 
 
 class _Run:
     def __init__(self, pipeline: Pipeline, session: SparkSession, checkpoint: Checkpoint,
-                 numbers: Numbers) -> None:
-        self._pipeline, self._session = pipeline, session
+                 numbers: Numbers, each: Callable[[Numbers], None] | None = None) -> None:
+        self._pipeline, self._session, self._each = pipeline, session, each
         self._checkpoint, self._numbers = checkpoint, numbers
         self._queries: dict[str, StreamingQuery] = {}
         self._observer = Observer(pipeline, numbers)
@@ -182,6 +185,8 @@ class _Run:
         for name, query in self._queries.items():
             self._observer.take(name, query.recentProgress, COUNTED.get(self._counted, {}))
         self._numbers.tell()
+        if self._each is not None:
+            self._each(self._numbers)
 
     def _failed(self, node: str, error: BaseException) -> RunError:
         words = self._pipeline.secrets.redact(words_of(error))
