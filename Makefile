@@ -5,13 +5,13 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test others quick onspark fuzz lint bench kill lock clean
+.PHONY: help setup demo test others quick onspark test-spark fuzz lint bench kill lock clean
 
 help:  ## this text
 	@echo "Slackwater: event streams that arrive late and out of order, put right on Spark."
 	@echo
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | \
-	  awk -F'|' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | \
+	  awk -F'|' '{printf "  make %-10s %s\n", $$1, $$2}'
 	@echo
 	@echo "Needs Python 3.11 or newer and make; all else is fetched into $(VENV)."
 
@@ -40,6 +40,16 @@ others: quick
 
 onspark: setup  ## the tests of the shared Spark session, with brokers and sinks
 	$(BIN)/python -m pytest -q tests/spark $(APART:%=--ignore=%)
+
+# laid over .venv, and not in it: the other Spark is half a gigabyte, and all else is the same
+SPARKS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/slackwater/sparks
+
+test-spark: setup  ## the same on another Spark: make test-spark VERSION=4.1 (TESTS=... for some)
+	@test -n "$(VERSION)" || { echo "say which: make test-spark VERSION=4.1"; exit 2; }
+	test -d $(SPARKS)/$(VERSION) || $(BIN)/python -m pip install --quiet \
+	  --target $(SPARKS)/$(VERSION) "pyspark==$(VERSION).*"
+	PYTHONPATH=$(SPARKS)/$(VERSION) $(BIN)/python -m pytest -q $(or $(TESTS),tests/spark) \
+	  $(APART:%=--ignore=%)
 
 quick: setup  ## the tests that need no Spark
 	$(BIN)/python -m pytest -q --ignore=tests/spark

@@ -41,6 +41,11 @@ def main(names: list[str]) -> None:
     rows = [{"name": r.name, "ours_s": r.ours_s, "reference": r.reference,
              "reference_s": r.reference_s, "ratio": r.ratio} for r in results]
     Path(__file__).with_name("latest.json").write_text(json.dumps(rows, indent=1) + "\n")
+    over = [r for r in results if r.limit is not None and r.ratio > r.limit]
+    for r in over:
+        console.print(f"over its limit: {r.name}: {r.ratio:.2f} > {r.limit:g}", markup=False)
+    if over:
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -14,9 +14,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1] / "src" / "slackwater"
 LAYERS = [
-    {"core"}, {"reorder"}, {"synchronise", "window", "pattern", "correlate", "checks"},
+    {"core"}, {"reorder"}, {"dedupe", "synchronise", "window", "pattern", "correlate", "checks"},
     {"query"}, {"datasets"}, {"frames"}, {"evaluate"}, {"papers"},
-    {"gateway", "pipeline"}, {"spark"}, {"cli"},
+    {"gateway", "pipeline"}, {"spark", "view"}, {"cli"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 
@@ -12,6 +14,7 @@ from slackwater.reorder import MeanPlusRange, Policy, Tide
 _START = 1_700_000_000_000_000
 _ROLES = Roles("time", "arrival", source="source", sequence="sequence", unit="us")
 _BATCH = 100_000
+_KEYED = replace(_ROLES, key=("source",))  # each source a key of its own
 
 
 def feed(rows: int, sources: int, seed: int = 1) -> list[pa.RecordBatch]:
@@ -30,9 +33,9 @@ def feed(rows: int, sources: int, seed: int = 1) -> list[pa.RecordBatch]:
     return [batch.slice(at, _BATCH) for at in range(0, rows, _BATCH)]
 
 
-def push(policy: Policy, batches: list[pa.RecordBatch]) -> None:
+def push(policy: Policy, batches: list[pa.RecordBatch], roles: Roles = _ROLES) -> None:
     """All batches, then the end."""
-    logic = Reorder(policy, _ROLES).start()
+    logic = Reorder(policy, roles).start()
     for batch in batches:
         logic.push(batch)
     logic.finish()
@@ -40,7 +43,7 @@ def push(policy: Policy, batches: list[pa.RecordBatch]) -> None:
 
 def run() -> list[Result]:
     """Time whole pushes: reading, policy, release and words."""
-    few, many = feed(1_000_000, 15), feed(1_000_000, 1500)
+    few, many, most = feed(1_000_000, 15), feed(1_000_000, 1500), feed(1_000_000, 100_000)
     push(Tide(), few[:1])
     push(MeanPlusRange(), few[:1])
     tide = best_of(3, lambda: push(Tide(), few))
@@ -50,4 +53,9 @@ def run() -> list[Result]:
                detail=f"{1 / tide:.2f} M rows/s with a reason for every row"),
         Result("Tide, 1500 sources", best_of(3, lambda: push(Tide(), many)), "Tide, 15 sources",
                tide, limit=3.0),
+        Result("Tide, 100,000 sources", best_of(2, lambda: push(Tide(), most)), "Tide, 15 sources",
+               tide, limit=6.0),
+        Result("Tide, 100,000 keys", best_of(2, lambda: push(Tide(), most, _KEYED)),
+               "MeanPlusRange, 100,000 keys",
+               best_of(2, lambda: push(MeanPlusRange(), most, _KEYED)), limit=4.0),
     ]

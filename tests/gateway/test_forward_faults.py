@@ -63,6 +63,56 @@ def test_who_appends_does_not_wait_for_a_broker_that_is_away():
     forward.close()
 
 
+def test_after_a_fatal_error_kafka_s_client_is_started_anew():
+    """Such a client refuses everything from then on, however long the broker has been back."""
+    pytest.importorskip("confluent_kafka")
+    from confluent_kafka import KafkaError
+
+    forward = open_forward("kafka://127.0.0.1:1/topic", {"test.mock.num.brokers": "1"})
+    forward.append([b"{}"]).result(20)
+    before = forward._producer
+    forward._heard(KafkaError(KafkaError._FATAL, "fenced", fatal=True))
+    forward.append([b"{}"] * 3).result(20)
+    assert forward._producer is not before
+    forward.close()
+
+
+def test_a_gateway_may_start_before_its_broker(tmp_path):
+    """After a power cut nobody says which of them comes back first."""
+    pytest.importorskip("nats")
+    try:
+        server = NatsServer(tmp_path / "nats")
+    except NotHad as missing:
+        pytest.skip(str(missing))
+    with Running(None, "--forward", f"{server.address}/events") as gateway:
+        assert "cannot be reached" in gateway.get("/health").json()["warning"]
+        server.start()
+        try:
+            in_stream(server, max_age=0)
+            wait_for(lambda: gateway.post(b'{"n":1}').status_code == 200)
+            wait_for(lambda: "warning" not in gateway.get("/health").json())
+            assert in_stream(server) == 1
+        finally:
+            server.stop()
+
+
+def test_a_server_that_refuses_the_login_is_said_at_once(tmp_path):
+    pytest.importorskip("nats")
+    try:
+        server = NatsServer(tmp_path / "nats", token="hunter2-right")
+    except NotHad as missing:
+        pytest.skip(str(missing))
+    server.start()
+    try:
+        with pytest.raises(ConfigError) as caught:
+            open_forward(f"{server.address}/events", {"token": "hunter2-wrong"})
+        assert "does not let the gateway in" in str(caught.value)
+        assert "hunter2" not in str(caught.value)
+        open_forward(f"{server.address}/events", {"token": "hunter2-right"}).close()
+    finally:
+        server.stop()
+
+
 def test_equal_events_are_all_kept_and_a_repeated_message_once(server):
     in_stream(server, max_age=0)
     forward = open_forward(f"{server.address}/events")

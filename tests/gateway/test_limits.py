@@ -7,12 +7,13 @@ import re
 import socket
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
 from slackwater.gateway.http.answer import Refused
 from slackwater.gateway.http.body import Body
-from slackwater.gateway.http.crowd import Crowd, Stage
+from slackwater.gateway.http.crowd import MOST_GUESTS, Crowd, Stage
 from slackwater.gateway.http.head import read_head
 from slackwater.gateway.http.room import Handshakes, Room
 from tests.gateway.running import Running
@@ -313,3 +314,11 @@ def test_heads_that_look_alike():
             read_head(bad)
     assert time.monotonic() - begun < 5
     assert json.loads(Refused(400, "x").answer.body)["accepted"] == 0
+
+
+def test_guests_have_files_of_their_own(tmp_path):
+    """A connection that finds no room is a guest: it must not take the log's descriptors."""
+    with Running(tmp_path / "log", "--max-connections", "100",
+                 wrapper=("prlimit", "--nofile=120:400")) as gateway:
+        text = Path(f"/proc/{gateway.process.pid}/limits").read_text()
+    assert int(re.search(r"Max open files\s+(\d+)", text)[1]) >= 100 + MOST_GUESTS + 64

@@ -9,8 +9,9 @@ import threading
 import time
 
 import pytest
+from paho.mqtt.enums import CallbackAPIVersion
 
-from slackwater.gateway.mqtt_client import _KEPT, _Bound
+from slackwater.gateway.mqtt_client import _KEPT, BoundedClient, _Bound
 from tests.gateway.running import Running
 
 
@@ -126,3 +127,82 @@ def test_a_gateway_outlives_a_broker_that_talks_rubbish(tmp_path):
     door.close()
     thread.join()
     assert not any("Traceback" in line for line in gateway.errors), gateway.errors
+
+
+WELCOME = b"\x20\x02\x00\x00"
+
+
+class Broker:
+    """Greets, says one thing on its first connection, and counts the later ones."""
+
+    def __init__(self, first):
+        self._door = socket.create_server(("127.0.0.1", 0))
+        self._first, self.port, self.links = first, self._door.getsockname()[1], 0
+        self._open = []
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def _serve(self):
+        while True:
+            try:
+                link, _ = self._door.accept()
+            except OSError:
+                return
+            link.settimeout(10)
+            link.recv(1000)
+            self._open.append(link)
+            link.sendall(self._first if not self.links else WELCOME)
+            self.links += 1
+
+    def close(self):
+        self._door.shutdown(socket.SHUT_RDWR)
+        self._door.close()
+        self._thread.join()
+        for link in self._open:
+            link.close()
+
+
+def client_of(broker, connected):
+    client = BoundedClient(CallbackAPIVersion.VERSION2, client_id="c", clean_session=False,
+                           manual_ack=True, largest=1 << 20)
+    client.on_connect = lambda *_: connected.set()
+    client.reconnect_delay_set(0.05, 0.1)
+    client.connect_async("127.0.0.1", broker.port)
+    client.loop_start()
+    return client
+
+
+@pytest.mark.parametrize("rubbish", [
+    b"\x32\x02\xff\xff", b"\x30\x00", b"\x30\x01\x00", b"\x30\x02\x00\x00", b"\x32\x03\x00\x01a",
+    b"\x32\x04\x00\x01a\x00", b"\x90\x00", b"\x90\x01\x00", b"\x90\x03\x00\x01\x77", b"\x20\x00",
+    b"\x20\x05\x00\x00\x00\x00\x00", b"\x40\x00", b"\x62\x01\x00", b"\xb0\x00", b"\x00\x00",
+    b"\xf0\x00"])
+def test_after_a_packet_that_cannot_be_read_the_client_connects_again(rubbish):
+    broker = Broker(WELCOME + rubbish)
+    connected = threading.Event()
+    client = client_of(broker, connected)
+    try:
+        assert connected.wait(10)
+        until = time.monotonic() + 10
+        while broker.links < 2:
+            assert time.monotonic() < until, "nobody listens to the broker any more"
+            time.sleep(0.01)
+    finally:
+        client.disconnect()
+        client.loop_stop()
+        broker.close()
+
+
+def test_a_client_whose_socket_has_a_high_number_is_connected():
+    held = [socket.socket() for _ in range(1100)]
+    broker = Broker(WELCOME)
+    connected = threading.Event()
+    client = client_of(broker, connected)
+    try:
+        assert connected.wait(10), "with many connections open the broker is not reached"
+    finally:
+        client.disconnect()
+        client.loop_stop()
+        broker.close()
+        for one in held:
+            one.close()

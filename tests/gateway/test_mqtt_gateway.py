@@ -108,6 +108,27 @@ def test_sigkill_of_the_gateway_loses_nothing_and_doubles_nothing(tmp_path, brok
     assert sorted(e["n"] for e in stored(log)) == list(range(total))
 
 
+def test_a_retained_message_is_taken_once(tmp_path, broker, publisher):
+    """A broker sends it again after every subscription."""
+    log = tmp_path / "log"
+    publisher.publish("sensors/a", b'{"n":0}', 1, retain=True).wait_for_publish(20)
+    publisher.publish("sensors/b", b'{"n":0}', 0, retain=True).wait_for_publish(20)
+    with gateway_on(broker, log) as gateway:
+        wait_for(lambda: metric(gateway, "log_end_record") == 2)
+        publisher.publish("sensors/a", b'{"n":1}', 1, retain=True).wait_for_publish(20)
+        wait_for(lambda: metric(gateway, "log_end_record") == 3)
+    publisher.publish("sensors/a", b'{"n":2}', 1, retain=True).wait_for_publish(20)
+    for _ in range(2):
+        with gateway_on(broker, log) as gateway:
+            wait_for(lambda: metric(gateway, "log_end_record") >= 4)
+            time.sleep(0.5)  # time for a message that would come twice
+    publish(publisher, "sensors/a", b'{"n":2}')  # as before, but a message of its own
+    with gateway_on(broker, log) as gateway:
+        wait_for(lambda: metric(gateway, "log_end_record") == 5)
+    assert sorted((e["_topic"], e["n"]) for e in stored(log)) == [
+        ("sensors/a", 0), ("sensors/a", 1), ("sensors/a", 2), ("sensors/a", 2), ("sensors/b", 0)]
+
+
 def test_under_back_pressure_messages_wait_unacknowledged(tmp_path, broker, publisher):
     log = tmp_path / "log"
     with gateway_on(broker, log, "--max-backlog", "5kB", "--reader", "r") as gateway:

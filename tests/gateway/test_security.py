@@ -126,6 +126,11 @@ def test_a_secret_that_crosses_a_network_in_the_clear_is_said(tmp_path):
     assert "hunter2" not in said(mqtt=loud)[0]
     assert said(mqtt=MqttConfig("mqtts://me:hunter2@broker", ("a",))) == []
     assert "tls://" in said(forward="nats://me:hunter2@broker/s")[0]
+    login = {"forward_settings": (("sasl.password", "hunter2"),)}
+    for hosts in ("broker:9092", "127.0.0.1:9092,broker:9092", "[::1]:9092,[2001:db8::1]:9092"):
+        assert "SASL_SSL" in said(forward=f"kafka://{hosts}/t", **login)[0]
+    for hosts in ("localhost", "127.0.0.1:9092,localhost:9093", "[::1]:9092"):
+        assert said(forward=f"kafka://{hosts}/t", **login) == []
     with Running(tmp_path / "log", "--token-env", "GATE", env={"GATE": "fixed"}) as gateway:
         pass
     assert gateway.errors == []

@@ -44,6 +44,36 @@ def test_a_stranger_s_body_is_not_waited_for(gateway, line, length, status):
     assert time.monotonic() - begun < 10, "the time for a body is 20 s"
 
 
+GUESS = b"GET /metrics HTTP/1.1\r\nhost: g\r\nauthorization: Bearer wrong\r\n\r\n"
+
+
+def test_a_guess_takes_time_on_a_new_connection_too(gateway):
+    begun = time.monotonic()
+    for _ in range(5):
+        with plug(gateway) as connection:
+            connection.sendall(GUESS)
+            assert statuses(connection.recv(1000)) == [401]
+    assert time.monotonic() - begun > 0.5
+    begun = time.monotonic()
+    with plug(gateway) as connection:
+        connection.sendall(GUESS * 3)
+        connection.shutdown(socket.SHUT_WR)
+        assert statuses(connection.recv(1000)) == [401], "who says no more still gets an answer"
+    assert time.monotonic() - begun > 0.1
+
+
+def test_guesses_that_nobody_waits_for_leave_nothing_behind(gateway):
+    for _ in range(2000):
+        with plug(gateway) as connection:
+            connection.sendall(GUESS)
+    begun = time.monotonic()
+    with plug(gateway) as connection:
+        connection.sendall(GUESS)
+        assert statuses(connection.recv(1000)) == [401]
+    assert time.monotonic() - begun < 5, "as if 2,000 others still waited"
+    assert gateway.get("/health").status_code == 200
+
+
 def test_a_body_of_health_takes_no_room_from_those_who_have_a_token(gateway):
     held = [plug(gateway) for _ in range(6)]
     try:

@@ -2,6 +2,7 @@
 
     python tests/kill/run_kills.py --kills 30 --what driver,executor,gateway,broker
     python tests/kill/run_kills.py --kills 10 --what together
+    python tests/kill/run_kills.py --kills 10 --what together --scene forward
 
 Each pipeline runs continuously on events that keep coming. In the end its sinks are compared with
 those of a run over the same input that nobody disturbed.
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import signal
 import sys
 import tempfile
 import time
@@ -87,14 +89,21 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=30)
     parser.add_argument("--what", default=",".join(WHAT))
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--scene", action="append", choices=list(SCENES),
+                        help="only this one's share of the kills; may be repeated")
     arguments = parser.parse_args()
     what = arguments.what.split(",")
     if unknown := [w for w in what if w not in WHAT]:
         parser.error(f"--what takes {', '.join(WHAT)}, not {', '.join(unknown)}")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was started is ended then too
+    played = 0
     for number, (scene, kills) in enumerate(shared_out(arguments.kills, what, arguments.seed)):
+        if arguments.scene and scene not in arguments.scene:
+            continue
+        played += len(kills)
         with tempfile.TemporaryDirectory(prefix="slackwater-kills-") as folder:
             print(play(scene, kills, arguments.seed + number, Path(folder)), flush=True)
-    print(f"{arguments.kills} kills; every sink holds exactly what an undisturbed run gives")
+    print(f"{played} kills; every sink holds exactly what an undisturbed run gives")
 
 
 if __name__ == "__main__":

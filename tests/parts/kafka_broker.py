@@ -73,7 +73,8 @@ class KafkaBroker(Server):
         wait_until(lambda: topic in client.list_topics(timeout=5).topics, 20, f"topic {topic}")
 
     def send(self, topic: str, values: Iterable[bytes | None], key: bytes | None = None,
-             partition: int | None = None, patience: float = 120) -> None:
+             partition: int | None = None, patience: float = 120,
+             headers: list[tuple[str, bytes]] | None = None) -> None:
         """Send until acknowledged, through broker deaths; idempotent, so each value once."""
         failed: list[str] = []
 
@@ -83,6 +84,8 @@ class KafkaBroker(Server):
 
         producer = self._producer(patience)
         where = {} if partition is None else {"partition": partition}
+        if headers is not None:
+            where["headers"] = headers
         for value in values:
             while True:
                 try:

@@ -26,7 +26,8 @@ def content(row: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def chain(events: dict[str, Any]) -> Any:
-    return tuple((variable, tuple(map(content, rows if isinstance(rows, list) else [rows])))
+    return tuple((variable, tuple(map(content, rows if isinstance(rows, list)
+                                      else [] if rows is None else [rows])))
                  for variable, rows in events.items())
 
 

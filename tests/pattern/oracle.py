@@ -23,6 +23,21 @@ class Part:
     types: tuple[str, ...]
     kleene: bool = False
     negated: bool = False
+    least: int = 1
+    most: int = -1  # −1: 1, or without limit for a Kleene variable; 0: without limit
+    greedy: bool = False
+    before: str | None = None  # a selection of its own
+    inside: str | None = None
+
+    @property
+    def limit(self) -> float:
+        most = (0 if self.kleene else 1) if self.most < 0 else self.most
+        return most or float("inf")
+
+    @property
+    def counted(self) -> bool:
+        return self.least != 1 or self.greedy or self.limit != (
+            float("inf") if self.kleene else 1) or bool(self.before or self.inside)
 
 
 @dataclass
@@ -41,6 +56,12 @@ class Query:
     pairs: list[tuple[str, Test]] = field(default_factory=list)
     against: dict[str, list[Test]] = field(default_factory=dict)
     key: Callable[[Event], Any] = lambda event: None
+    skip: tuple[str, str | None] | None = None  # "past_last", "next", "first", "last" of a variable
+
+
+def takes(part: Part, event: Event) -> bool:
+    """No types: every event."""
+    return not part.types or event["type"] in part.types
 
 
 def place(event: Event) -> tuple[int, int]:
@@ -61,8 +82,15 @@ def bindings_of(query: Query, binding: Binding, names: set[str]) -> Iterator[Bin
         yield {**binding, kleene[0]: element}
 
 
+def absent(binding: Binding, names: set[str]) -> bool:
+    """A condition on an event that a match does without is met."""
+    return any(binding.get(name, True) is None for name in names)
+
+
 def holds(query: Query, binding: Binding) -> bool:
     for names, test in query.tests:
+        if absent(binding, names):
+            continue
         if not all(test(b) for b in bindings_of(query, binding, names)):
             return False
     for variable, test in query.pairs:
@@ -70,15 +98,20 @@ def holds(query: Query, binding: Binding) -> bool:
         for a, b in pairwise(run):
             if not test({**binding, variable: b, variable + "'": a}):
                 return False
-    return all(test(binding) for _, test in query.aggregates)
+    return all(absent(binding, names) or test(binding) for names, test in query.aggregates)
 
 
 def flat(query: Query, binding: Binding) -> list[Event]:
     out: list[Event] = []
     for part in positives(query):
         got = binding[part.variable]
-        out += got if part.kleene else [got]
+        out += got if part.kleene else [got] if got is not None else []
     return out
+
+
+def present(binding: Binding, part: Part) -> int:
+    got = binding[part.variable]
+    return len(got) if part.kleene else int(got is not None)
 
 
 def undone(query: Query, binding: Binding, events: list[Event]) -> bool:
@@ -89,25 +122,23 @@ def undone(query: Query, binding: Binding, events: list[Event]) -> bool:
         if not part.negated:
             seen.append(part)
             continue
-        rest = [p for p in positives(query) if p not in seen]
+        before = chain[: sum(present(binding, p) for p in seen)]
+        after = chain[len(before):]
         for event in events:
-            if event["type"] not in part.types or query.key(event) != query.key(first):
+            if not takes(part, event) or query.key(event) != query.key(first):
                 continue
-            if not seen:
+            if not before:
                 inside = (last["time"] - query.window <= event["time"]
                           and place(event) < place(first))
-            elif not rest:
+            elif not after:
                 inside = (place(event) > place(last)
                           and event["time"] <= first["time"] + query.window)
             else:
-                before, after = binding[seen[-1].variable], binding[rest[0].variable]
-                before = before[-1] if seen[-1].kleene else before
-                after = after[0] if rest[0].kleene else after
-                inside = place(before) < place(event) < place(after)
-            if inside and all(
-                    all(test(b) for b in bindings_of(query, {**binding, part.variable: event},
-                                                     {p.variable for p in query.parts}))
-                    for test in query.against.get(part.variable, [])):
+                inside = place(before[-1]) < place(event) < place(after[0])
+            whole = {**binding, part.variable: event}
+            each = list(bindings_of(query, whole, {p.variable for p in query.parts})) or [whole]
+            if inside and all(all(map(test, each)) for test in query.against.get(
+                    part.variable, [])):
                 return True
     return False
 
@@ -121,7 +152,7 @@ def any_match(query: Query, events: list[Event]) -> Iterator[Binding]:
             yield binding
             return
         part = parts[at]
-        fits = [e for e in events if e["type"] in part.types
+        fits = [e for e in events if takes(part, e)
                 and (after is None or place(e) > after)]
         if not part.kleene:
             for e in fits:
@@ -173,12 +204,12 @@ def next_match(query: Query, events: list[Event], strict: bool) -> Iterator[Bind
                 target = parts[at + 1]
                 for e in group:
                     bound = {**binding, target.variable: [e] if target.kleene else e}
-                    if e["type"] in target.types and fits(bound, target.variable, None):
+                    if takes(target, e) and fits(bound, target.variable, None):
                         ahead.append((bound, at + 1, e))
             if not ahead and part.kleene:
                 for e in group:
                     bound = {**binding, part.variable: [*binding[part.variable], e]}
-                    if e["type"] in part.types and fits(bound, part.variable, last):
+                    if takes(part, e) and fits(bound, part.variable, last):
                         ahead.append((bound, at, e))
             if ahead:
                 for bound, now, e in ahead:
@@ -188,10 +219,120 @@ def next_match(query: Query, events: list[Event], strict: bool) -> Iterator[Bind
             yield binding
 
     for e in events:
-        if e["type"] in parts[0].types:
+        if takes(parts[0], e):
             start = {parts[0].variable: [e] if parts[0].kleene else e}
             if fits(start, parts[0].variable, None):
                 yield from step(start, 0, e, e["time"] + query.window)
+
+
+def counted_match(query: Query, events: list[Event], select: str) -> Iterator[Binding]:
+    """Quantifiers, by the words: from each first event, the ways to go on.
+
+    A way under `skip_till_any` is tried with every event.  The others compete: the earliest event
+    that fits one of them is taken, for the component furthest ahead, or behind a greedy one for its
+    own; only if none does, what there is may be a match.
+    """
+    parts = positives(query)
+
+    def ways(binding: Binding, at: int) -> list[int]:
+        if at < 0:
+            count, part = 1, Part("", ())
+        else:
+            count, part = present(binding, parts[at]), parts[at]
+        found = [at] if at >= 0 and count < part.limit else []
+        if count >= part.least:
+            for t in range(at + 1, len(parts) + 1):
+                found.append(t)  # len(parts) stands for the end
+                if t < len(parts) and parts[t].least > 0:
+                    break
+        return found
+
+    def taken(binding: Binding, at: int, t: int, e: Event) -> Binding:
+        if t == at:
+            return {**binding, parts[t].variable: [*binding[parts[t].variable], e]}
+        left_out = {p.variable: [] if p.kleene else None for p in parts[at + 1:t]}
+        return {**binding, **left_out, parts[t].variable: [e] if parts[t].kleene else e}
+
+    def fits(binding: Binding, t: int) -> bool:
+        new = parts[t].variable
+        for names, test in query.tests:
+            if new in names and names <= set(binding) and not absent(binding, names):
+                last = ({**binding, new: binding[new][-1:]} if parts[t].kleene else binding)
+                if not all(test(b) for b in bindings_of(query, last, names)):
+                    return False
+        for variable, test in query.pairs:
+            if variable == new and len(binding[new]) > 1 and not test(
+                    {**binding, variable: binding[new][-1], variable + "'": binding[new][-2]}):
+                return False
+        complete = {p.variable for p in parts[:t]} | {v for v in binding
+                                                      if not isinstance(binding[v], list)}
+        return all(test(binding) for names, test in query.aggregates
+                   if names <= complete and not absent(binding, names))
+
+    def go(binding: Binding, at: int, last: Event, latest: int) -> Iterator[Binding]:
+        open_ = ways(binding, at)
+        end = {**binding, **{p.variable: [] if p.kleene else None for p in parts[at + 1:]}}
+        later = sorted((e for e in events if place(e) > place(last)), key=place)
+        inside = [e for e in later if e["time"] <= latest]
+        compete = [t for t in open_ if t < len(parts) and way(at, t) != "skip_till_any"]
+        found = winner(binding, at, compete, later, inside)
+        for t, e in found:
+            yield from go(taken(binding, at, t, e), t, e, latest)
+        if not found and len(parts) in open_:
+            yield end
+        for t in open_:
+            for e in inside:
+                if t < len(parts) and t not in compete and takes(parts[t], e):
+                    yield from go(taken(binding, at, t, e), t, e, latest)
+
+    def way(at: int, t: int) -> str:
+        return (parts[t].inside if t == at else parts[t].before) or select
+
+    def winner(binding: Binding, at: int, compete: list[int], later: list[Event],
+               inside: list[Event]) -> list[tuple[int, Event]]:
+        for where in sorted(set(map(place, inside))):
+            for t in sorted(compete, reverse=not parts[at].greedy):
+                if way(at, t) == "strict" and where != place(later[0]):
+                    continue
+                good = [(t, e) for e in inside if place(e) == where
+                        and takes(parts[t], e) and fits(taken(binding, at, t, e), t)]
+                if good:
+                    return good
+        return []
+
+    for e in events:
+        for t in ways({}, -1):
+            if t < len(parts) and takes(parts[t], e):
+                start = taken({}, -1, t, e)
+                if fits(start, t):
+                    yield from go(start, t, e, e["time"] + query.window)
+
+
+def after_skipping(query: Query, standing: list[Binding]) -> list[Binding]:
+    """AFTER MATCH SKIP: by first event, then by last; each standing match moves the point."""
+    if query.skip is None:
+        return standing
+    to, variable = query.skip
+
+    def order(binding: Binding) -> Any:
+        chain = flat(query, binding)
+        return (place(chain[0]), place(chain[-1]), list(map(place, chain)),
+                [-present(binding, p) for p in positives(query)])
+
+    kept: list[Binding] = []
+    point, behind = None, False
+    for binding in sorted(standing, key=order):
+        chain = flat(query, binding)
+        head = place(chain[0])
+        if point is not None and (head < point or (behind and head == point)):
+            continue
+        kept.append(binding)
+        target = chain[-1] if to == "past_last" else chain[0]
+        if variable is not None and binding[variable] not in (None, []):
+            run = binding[variable] if isinstance(binding[variable], list) else [binding[variable]]
+            target = run[0] if to == "first" else run[-1]
+        point, behind = place(target), to == "past_last" or target is chain[0]
+    return kept
 
 
 def matches(query: Query, events: list[Event], select: str = "skip_till_any") -> Counter[Any]:
@@ -199,14 +340,20 @@ def matches(query: Query, events: list[Event], select: str = "skip_till_any") ->
     found: Counter[Any] = Counter()
     for key in {query.key(e) for e in events}:
         mine = [e for e in events if query.key(e) == key]
-        made = (any_match(query, mine) if select == "skip_till_any"
-                else next_match(query, mine, select == "strict"))
+        if any(p.counted for p in query.parts):
+            made = counted_match(query, mine, select)
+        elif select == "skip_till_any":
+            made = any_match(query, mine)
+        else:
+            made = next_match(query, mine, select == "strict")
+        standing = []
         for binding in made:
             chain = flat(query, binding)
             if chain[-1]["time"] - chain[0]["time"] > query.window:
                 continue
             if holds(query, binding) and not undone(query, binding, mine):
-                found[tuple((p.variable, tuple(e["_id"] for e in (
-                    binding[p.variable] if p.kleene else [binding[p.variable]])))
-                    for p in positives(query))] += 1
+                standing.append(binding)
+        for binding in after_skipping(query, standing):
+            found[tuple((p.variable, tuple(e["_id"] for e in flat(
+                Query([p], 0), binding))) for p in positives(query))] += 1
     return found

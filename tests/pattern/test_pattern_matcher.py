@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from slackwater.core.errors import ConfigError, DataError, SnapshotError
+from slackwater.core.errors import ConfigError, SnapshotError
 from slackwater.core.events import Roles
 from slackwater.core.kernel import MemoryStore
+from slackwater.pattern import EMIT, SELECT
 from slackwater.query.event_query import event_query
 
 ROLES = Roles("time", type="type", unit="s")
@@ -108,25 +109,84 @@ def test_the_slack_is_estimated_where_none_is_given() -> None:
     assert late == {"zero": 40, "Tide": 0, "MeanPlusRange": 2}
 
 
-def test_max_matches_fails_loudly() -> None:
+def reasons(out: Any) -> list[str]:
+    return out.quarantined["_reason"].to_pylist()
+
+
+def test_an_event_with_too_many_matches_is_handed_out_and_the_stream_goes_on() -> None:
     many = rows(*[("A", i) for i in range(20)], ("C", 30))
     text = "EVENT SEQ(A a, C c) WITHIN 1 h"
     assert event_query(text, ROLES, max_matches=20).start().push(many).ready.num_rows == 20
-    with pytest.raises(DataError, match="completes too many matches"):
-        event_query(text, ROLES, max_matches=19).start().push(many)
+    logic = event_query(text, ROLES, slack="1 h", max_matches=19).start()
+    out = logic.push(many)
+    assert out.ready.num_rows == 0
+    assert out.quarantined["type"].to_pylist() == ["C"]
+    assert reasons(out) == ["completes more than 19 matches (max_matches)"]
+    logic = event_query(text, ROLES, slack="1 h", max_matches=19).restore(logic.snapshot())
+    out = logic.push(rows(("A", 31, 7), ("C", 2), ("A", 1, 8)))
+    assert out.ready.num_rows == 3, "the C at 2 has two As before it, and a third comes late"
+    assert not reasons(out), "the C at 30 is gone for good"
+
+
+@pytest.mark.parametrize("select", SELECT)
+@pytest.mark.parametrize("emit", EMIT)
+def test_a_pattern_that_explodes_does_not_stop_the_stream(select: str, emit: str) -> None:
+    """Twins branch: each pair doubles the matches, in every selection."""
+    text = "EVENT SEQ(A a, B b, C c, D d, !(X x)) WITHIN 20 s"
+    twins = [(kind, i) for i, kind in enumerate("ABCD") for _ in range(4)]
+    later = [("A", 40, 7), ("B", 41, 7), ("C", 42, 7), ("D", 43, 7), ("N", 99)]
+    logic = event_query(text, ROLES, slack="1 s", emit=emit, select=select,
+                        max_matches=20).start()
+    first, second = logic.push(rows(*twins)), logic.push(rows(*later))
+    last = logic.finish()
+    told = [row for out in (first, second, last) for row in out.ready.to_pylist()]
+    assert [r["events"]["a"]["id"] for r in told].count(7) == 1, "the stream goes on"
+    out = [r for o in (first, second, last) for r in reasons(o)]
+    assert out
+    assert {r.split(" matches")[0] for r in out} == {"completes more than 20"}
+
+
+def test_rows_without_a_type_column() -> None:
+    """Conditions tell the events apart: a fall, and a rise behind it."""
+    text = """EVENT SEQ(ANY a, ANY b => ANY c) WHERE b.v < a.v AND c.v > b.v WITHIN 9 s
+              RETURN a.v AS top, b.v AS low, c.v AS up"""
+    batch = pa.record_batch({"time": [START + i for i in range(5)], "v": [5, 3, 4, 4, 1]})
+    logic = event_query(text, Roles("time", unit="s"), slack="1 h",
+                        select="skip_till_next").start()
+    found = [*logic.push(batch).ready.to_pylist(), *logic.finish().ready.to_pylist()]
+    assert [(m["top"], m["low"], m["up"]) for m in found] == [(5, 3, 4)]
+
+
+def test_types_need_a_type_column() -> None:
+    with pytest.raises(ConfigError, match="no column has the role 'type'"):
+        event_query("EVENT SEQ(ANY a, B b) WITHIN 9 s", Roles("time", unit="s"))
 
 
 def test_partial_matches_are_limited_too() -> None:
     text = "EVENT SEQ(A a, B+ b[], C c) WHERE count(b) > 100 WITHIN 1 h"
     many = rows(("A", 0), *[("B", i) for i in range(1, 40)], ("C", 50))
-    with pytest.raises(DataError, match="partial matches"):
-        event_query(text, ROLES, max_matches=1000).start().push(many)
+    out = event_query(text, ROLES, slack="1 h", max_matches=1000).start().push(many)
+    assert reasons(out) == [
+        "more than 64,000 partial matches to be looked at (64 × max_matches)"]
 
 
 def test_waiting_matches_are_limited_too() -> None:
-    with pytest.raises(DataError, match="wait until nothing can undo them"):
-        event_query("EVENT SEQ(A a, !(B b)) WITHIN 1 h", ROLES, max_matches=4).start().push(
-            rows(*[("A", i) for i in range(5)]))
+    logic = event_query("EVENT SEQ(A a, !(B b)) WITHIN 1 h", ROLES, max_matches=4).start()
+    out = logic.push(rows(*[("A", i, i) for i in range(6)]))
+    assert out.quarantined["id"].to_pylist() == [4, 5]
+    assert all("cannot wait" in r for r in reasons(out))
+    assert [m["events"]["a"]["id"] for m in logic.finish().ready.to_pylist()] == [0, 1, 2, 3]
+
+
+def test_twenty_two_in_a_window() -> None:
+    """More than four million subsets: one row is too much, those around it are not lost."""
+    text = "EVENT SEQ(A a, B+ b[], C c) WITHIN 30 s"
+    logic = event_query(text, ROLES, slack="1 h", max_matches=5000).start()
+    out = logic.push(rows(("A", 0), *[("B", i) for i in range(1, 23)], ("C", 25)))
+    assert out.quarantined["type"].to_pylist() == ["C"]
+    out = logic.push(rows(("A", 100), ("B", 101), ("C", 102)))
+    assert out.ready.num_rows == 1
+    assert not reasons(out)
 
 
 def test_state_is_written_as_it_changes_and_dropped_when_outdated() -> None:

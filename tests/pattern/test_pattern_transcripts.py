@@ -40,7 +40,8 @@ def kernel_of(case: dict[str, Any], emit: str) -> Any:
 
 
 def chain_of(match: str, events: dict[str, dict[str, Any]]) -> Any:
-    return tuple((variable, tuple(harness.content(events[label]) for label in labels.split(",")))
+    return tuple((variable, tuple(harness.content(events[label]) for label in labels.split(",")
+                                  if label))
                  for variable, labels in (part.split("=") for part in match.split()))
 
 

@@ -81,7 +81,8 @@ MISTAKES = {
     "EVENT SEQ(A a, B a) WITHIN 1 s": ("'a' is used twice", "variable of its own"),
     "EVENT SEQ(A a) WITHIN 5": ("needs a unit of time", "WITHIN 5 seconds"),
     "EVENT SEQ(A a) WITHIN 5 secnds": ("'secnds' is not a unit", "did you mean"),
-    "EVENT SEQ(A a) WITHIN 1 s WHERE a.id = 1": ("order WHERE, WITHIN, RETURN", None),
+    "EVENT SEQ(A a) WITHIN 1 s WHERE a.id = 1":
+        ("order WHERE, WITHIN, AFTER MATCH SKIP, RETURN", None),
     "EVENT SEQ(A a) WHERE id = 1 WITHIN 1 s": ("'id' has no variable", "write a.id"),
     "EVENT SEQ(A abc) WHERE abd.id = 1 WITHIN 1 s": ("no variable 'abd'", "did you mean 'abc'"),
     "EVENT SEQ(A a) WHERE a[i].id = 1 WITHIN 1 s": ("has no elements", "write a.id"),
@@ -108,6 +109,18 @@ MISTAKES = {
     "EVENT SEQ(A+ a[]) WHERE sum(a.room) > 1 WITHIN 1 s": ("sum works on numbers", None),
     "EVENT SEQ(A a, B+ b[]) WITHIN 1 s RETURN b.id + a.id": ("cannot be combined", "aggregate"),
     "EVENT SEQ(A a, B b WITHIN 1 s": ("not expected here", None),
+    "EVENT SEQ(A a => !(B b)) WITHIN 1 s": ("not to a negation", "A a, !(N n) => B b"),
+    "EVENT SEQ(A a, B b[=>]) WITHIN 1 s": ("brackets and plus belong together", "B+ b[]"),
+    "EVENT SEQ(A a, B{} b[]) WITHIN 1 s": ("{} is no number of events", "{2,4}"),
+    "EVENT SEQ(A a, B{3,2} b[]) WITHIN 1 s": ("{3,2} is no number of events", "{2,4}"),
+    "EVENT SEQ(A a, B{0} b[]) WITHIN 1 s": ("{0} is no number of events", "{2,4}"),
+    "EVENT SEQ(A a, B{9999} b[]) WITHIN 1 s": ("no number of events", "at most 1000"),
+    "EVENT SEQ(A a, B? b[]) WITHIN 1 s": ("one event at most, and has no elements", "B? b"),
+    "EVENT SEQ(A a, B{2} b) WITHIN 1 s": ("written with brackets", "B{2} b[]"),
+    "EVENT SEQ(A a) WITHIN 1 s AFTER MATCH SKIP TO a": ("needs to know where to", "TO NEXT EVENT"),
+    "EVENT SEQ(A abc) WITHIN 1 s AFTER MATCH SKIP TO FIRST abd":
+        ("no variable 'abd'", "did you mean 'abc'"),
+    "EVENT SEQ(A a, !(B b)) WITHIN 1 s AFTER MATCH SKIP TO LAST b": ("'b' is negated", None),
 }
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import numpy as np
 import pytest
 
+from benchmarks.quality.kinds import KINDS
+from benchmarks.quality.promise import figures, waited
 from slackwater.datasets import read_dataset
 from slackwater.evaluate.live import best_constant
 from slackwater.evaluate.metrics import constant_run
-from slackwater.evaluate.run import Events, run, usable_events
+from slackwater.evaluate.run import run, usable_events
 from slackwater.reorder import Tide
 
 SHARED = Path(os.environ.get("SLACKWATER_DATASETS", Path(__file__).parents[3] / "shared/datasets"))
@@ -21,10 +22,6 @@ FEEDS = {  # what may be late after the warm-up, over the loss; what may be wait
     "lorawan-gateways": {0.01: (1.2, None), 0.001: (1.2, None)},
     "v2n-5g-echo": {0.01: (1.2, None), 0.001: (1.2, None)},
 }
-
-
-def waited(done):
-    return float(np.where(done.late, 0, done.released - done.events.arrival).mean())
 
 
 @pytest.mark.parametrize("loss", [0.01, 0.001])
@@ -43,102 +40,28 @@ def test_feeds(name, loss):
                                                      loss)))
     if ratio is None:
         assert best == 0
-        assert waited(done) < 200_000
+        assert waited(done) < 0.2
     else:
         assert waited(done) <= ratio * best
 
 
+# What cannot be met causally: a stall longer than all before, which holds more rows than may be
+# late.  The allowance is late ÷ loss; the wait is measured against the best constant in hindsight.
+BEYOND = {"heavy_heads": 3.0, "fast_stalls": 2.0}
+WAITS = {"heads_of_line": 5.5}  # a constant that gives up all stalls, just as many as may be late
 ROWS = 40_000
 
 
-def in_order(time, arrival, source):
-    out = arrival.copy()
-    for k in np.unique(source):
-        mine = np.flatnonzero(source == k)
-        mine = mine[np.argsort(time[mine], kind="stable")]
-        out[mine] = np.maximum.accumulate(out[mine])
-    return out
-
-
-def poisson(rng, sources=10, rate=100.0):
-    return np.cumsum(rng.exponential(1 / rate, ROWS)), rng.integers(0, sources, ROWS)
-
-
-def swapped(rng):
-    time, source = poisson(rng)
-    return time, time + 0.1 * np.exp(rng.normal(0, 0.5, ROWS)), source
-
-
-def kept(rng):
-    time, source = poisson(rng)
-    return time, in_order(time, time + 0.1 * np.exp(rng.normal(0, 0.5, ROWS)), source), source
-
-
-def heavy(rng):
-    time, source = poisson(rng)
-    return time, time + 0.05 * (1 + rng.pareto(1.5, ROWS)), source
-
-
-def steps(rng):
-    time, source = poisson(rng)
-    level = rng.permutation([0.05, 0.1, 0.2, 0.4])[np.arange(ROWS) * 4 // ROWS]
-    return time, time + level * np.exp(rng.normal(0, 0.5, ROWS)), source
-
-
-def ramp(rng):
-    time, source = poisson(rng)
-    level = 0.05 + np.abs(np.arange(ROWS) / ROWS * 4 % 2 - 1)
-    return time, time + level * np.exp(rng.normal(0, 0.4, ROWS)), source
-
-
-def heads_of_line(rng):
-    time, source = poisson(rng, rate=20.0)
-    arrival = time + 0.1 * np.exp(rng.normal(0, 0.3, ROWS))
-    for k in range(10):
-        at = 0.0
-        while at < time[-1]:
-            at += rng.exponential(200)
-            held = (source == k) & (arrival > at) & (arrival < at + 2)
-            arrival[held] = at + 2
-    return time, in_order(time, arrival, source), source
-
-
-def receiver_behind(rng):
-    time, source = poisson(rng, 16, 1000.0)
-    arrival = in_order(time, time + 0.003 * np.exp(rng.normal(0, 0.8, ROWS)), source)
-    return time, arrival - 1.27, source
-
-
-def clock_behind(rng):
-    time, arrival, source = kept(rng)
-    return np.where(source == 3, time - 8e7, time), arrival, source
-
-
-def days_late(rng):
-    time, source = poisson(rng, 50, 1 / 600)
-    return time, time + np.exp(rng.normal(8, 2.0, ROWS)), source
-
-
-KINDS = [swapped, kept, heavy, steps, ramp, heads_of_line, receiver_behind, clock_behind, days_late]
-
-
-def events_of(kind, seed):
-    time, arrival, source = kind(np.random.default_rng(seed))
-    order = np.argsort(arrival, kind="stable")
-    moments = [(x[order] * 1e6).astype(np.int64) + 1_700_000_000_000_000 for x in (time, arrival)]
-    names = tuple(f"s{k}" for k in range(int(source.max()) + 1))
-    return Events(kind.__name__, *moments, np.zeros(ROWS, np.int64), source[order].astype(np.int64),
-                  None, names, 0)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_promise_is_kept_on_generated_streams(kind):
+@pytest.mark.parametrize("name", KINDS)
+def test_the_promise_is_kept_on_generated_streams(name):
     for seed in (1, 2, 3):
-        events = events_of(kind, seed)
-        done = run(events, Tide(loss=0.01))
-        counts = (events.source != 3) if kind is clock_behind else np.ones(ROWS, bool)
-        warm = np.arange(ROWS) >= 2000
-        assert done.late[warm & counts].mean() <= 0.012
-        best = constant_run(events, best_constant(events.time, events.arrival, events.key, 0.01))
-        # where stalls are fewer than the loss, a constant that ignores them is hard to beat
-        assert waited(done) <= (4 if kind is heads_of_line else 2) * waited(best)
+        late, wait, best = figures(name, seed, ROWS, 0.01)
+        assert late <= BEYOND.get(name, 1.2)
+        if best > 0:
+            assert wait <= WAITS.get(name, 2) * best
+
+
+def test_what_stalls_have_taught_is_not_forgotten():
+    """Each stall holds a hundred rows; the first ones cannot be foreseen, those after them can."""
+    for seed in (1, 2, 3):
+        assert figures("fast_stalls", seed, 100_000, 0.001)[0] <= 2.5  # 9 when each was new

@@ -97,7 +97,7 @@ def test_one_outlier_costs_little():
 def follow(delays):
     s = source()
     for delay in delays:
-        learn_delay(s, float(delay), 1.0)
+        learn_delay(s, float(delay), 1.0, 1.0)
         s["count"] += 1
     return float(s["least"]), float(s["spread"])
 

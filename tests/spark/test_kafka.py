@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import datetime as dt
 import json
 
@@ -9,7 +10,9 @@ import pytest
 from parts.drain import drain
 
 from slackwater.core.errors import ConfigError, UnknownColumn
+from slackwater.pipeline import PipelineError, parse
 from slackwater.pipeline.connectors import KafkaSink, KafkaSource
+from slackwater.pipeline.steps import StreamName
 from slackwater.spark.kafka_classes import needs_classes
 from slackwater.spark.sinks import open_sink
 from slackwater.spark.sources import read_source
@@ -65,6 +68,86 @@ def test_avro_values_become_columns_and_no_value_is_lost(spark, kafka, tmp_path)
     assert [tuple(r)[:3] for r in rows[1:4]] == [(None, None, None)] * 3
     assert rows[1]._raw == "////"
     assert None not in [r._raw for r in rows[1:4]]
+
+
+def test_what_a_record_has_beside_its_value_becomes_columns(spark, kafka, tmp_path):
+    kafka.create("beside", partitions=2)
+    kafka.send("beside", [GOOD, GOOD, b"{"], partition=1, key=b"a", headers=[("trace", b"7"),
+                                                                            ("trace", b"8")])
+    kafka.send("beside", [GOOD], partition=0)
+    config = KafkaSource(kafka.address, ("beside",), columns=COLUMNS, record={
+        "who": "key", "raw_key": "key_bytes", "part": "partition", "at": "offset", "of": "topic",
+        "stamp": "timestamp", "headers": "headers"})
+    df = read_source(spark, config)
+    (rows,) = drain(df, tmp_path / "checkpoint")
+    found = sorted((r.part, r.at, r.who, r.of, r.device) for r in rows)
+    assert found == [(0, 0, None, "beside", "a"), (1, 0, "a", "beside", "a"),
+                     (1, 1, "a", "beside", "a"), (1, 2, "a", "beside", None)]
+    assert all(r.stamp == r._arrival for r in rows)
+    one = next(r for r in rows if (r.part, r.at) == (1, 2))
+    assert one._raw == "{", "also of a value that cannot be read"
+    assert [(h.key, h.value) for h in one.headers] == [("trace", "7"), ("trace", "8")]
+    assert bytes(one.raw_key) == b"a"
+    assert dict(df.dtypes)["headers"] == "array<struct<key:string,value:string>>"
+
+
+def test_columns_of_the_record_are_known_to_a_pipeline(tmp_path):
+    text = """
+      sources:
+        raw: {kind: kafka, servers: "h:1", topic: t, columns: {time: timestamp},
+              record: {device: key, at: offset}}
+      steps: {once: {dedupe: raw, by: [device, at]}}
+      sinks: {out: {from: once, kind: console}}"""
+    assert parse(text).schemas[StreamName("raw")].names == ["time", "device", "at", "_arrival",
+                                                            "_raw"]
+    with pytest.raises(PipelineError, match="a record has no 'ofset'") as told:
+        parse(text.replace("at: offset", "time: ofset"))
+    assert "did you mean 'offset'" in str(told.value)
+    assert "there is a column 'time' already" in str(told.value)
+
+
+def framed(number: int, value: bytes) -> bytes:
+    return b"\0" + number.to_bytes(4, "big") + value
+
+
+def test_confluent_frames_are_never_read_as_plain_avro(spark, kafka, tmp_path):
+    from pyspark.sql import functions as F
+    from pyspark.sql.avro.functions import to_avro
+
+    old = {"type": "record", "name": "event", "fields": [
+        {"name": "n", "type": "long"}, {"name": "time", "type": "long"}]}
+    new = {"type": "record", "name": "event", "fields": [
+        *old["fields"], {"name": "device", "type": ["null", "string"], "default": None}]}
+    rows = spark.sql("SELECT 0L AS n, 0L AS time, CAST(NULL AS string) AS device UNION ALL "
+                     "SELECT 5L, 1714557600000000L, 'a'").orderBy("n")
+
+    def values(schema):
+        names = [f["name"] for f in schema["fields"]]
+        return [bytes(r.v) for r in rows.select(
+            to_avro(F.struct(*names), json.dumps(schema)).alias("v")).collect()]
+
+    kafka.create("frames")
+    plain, before = values(new), values(old)
+    assert plain[0] == b"\0\0\0", "a plain value may well begin with zeros"
+    kafka.send("frames", [*plain, framed(7, plain[1]), framed(3, before[1]), framed(9, plain[1]),
+                          framed(65536, plain[1])])  # the last cannot even be misread
+
+    config = KafkaSource(kafka.address, ("frames",), "avro", schema=json.dumps(new))
+    (found,) = drain(read_source(spark, config), tmp_path / "one")
+    assert [(r.n, r.time, r.device) for r in found[:2]] == [(0, 0, None),
+                                                           (5, 1714557600000000, "a")]
+    assert [(r.n, r.time, r.device) for r in found[2:]] == [(None, None, None)] * 4
+    assert found[5]._raw.startswith("in a Confluent frame, schema 65536; ")
+    assert found[2]._raw.startswith("in a Confluent frame, schema 7; say schemas: {number: file}: ")
+    assert base64.b64decode(found[2]._raw.rpartition(" ")[2]) == framed(7, plain[1])
+
+    config = KafkaSource(kafka.address, ("frames",), "avro", schema=json.dumps(new),
+                         schemas={"7": json.dumps(new), "3": json.dumps(old)})
+    (found,) = drain(read_source(spark, config), tmp_path / "two")
+    assert [(r.n, r.time, r.device) for r in found] == [
+        (None, None, None), (None, None, None), (5, 1714557600000000, "a"),
+        (5, 1714557600000000, None), (None, None, None), (None, None, None)]
+    assert found[4]._raw.startswith("in a Confluent frame, schema 9; schemas: has no such number: ")
 
 
 @pytest.mark.parametrize(("schema", "problem"), [

@@ -10,8 +10,9 @@ from typer.core import TyperGroup
 
 __all__ = ["NAMES", "Commands"]
 
-NAMES = ("profile", "evaluate", "tune", "generate", "reorder", "synchronise", "query", "correlate",
-         "advise", "reproduce", "check", "run", "gateway")
+NAMES = ("profile", "evaluate", "tune", "advise", "generate", "reorder", "synchronise", "query",
+         "correlate", "reproduce", "check", "run", "dashboard", "report", "state",
+         "gateway")
 """Every command; the module of the same name has a `command`, or an `app` with commands of its own.
 """
 

@@ -36,6 +36,12 @@ def command(
         help="A Spark Connect server: sc://host:15002.")] = None,
     fresh: Annotated[bool, typer.Option(
         "--fresh", help="Put an old checkpoint aside and begin anew.")] = False,
+    dashboard: Annotated[bool, typer.Option(
+        "--dashboard", help="Show the run as a page on this machine; its address, with a token, is "
+                            "printed.")] = False,
+    dashboard_address: Annotated[str | None, typer.Option(
+        "--dashboard-address", metavar="HOST:PORT", show_default=False,
+        help="Serve the page there; else: loopback, and any free port.")] = None,
     json: Annotated[bool, typer.Option(
         "--json", help="The numbers at the end as JSON, and nothing else.")] = False,
 ) -> None:
@@ -44,15 +50,18 @@ def command(
     runner = _spark()
     stop = threading.Event()
     log = _log_file(pipeline)
+    shown = dashboard_address or ("" if dashboard else None)
     try:
         session = runner.open_for(pipeline, master=master, remote=remote, log=log)
         try:
-            with _stopped_by_signals(stop), working(pipeline.name, quiet=json) as now:
+            with (_stopped_by_signals(stop), _page(shown) as view,
+                  working(pipeline.name, quiet=json) as now):
                 numbers = runner.run_pipeline(
                     pipeline, session, until_done=until_done, keep_held=keep_held, fresh=fresh,
-                    stop=stop,
+                    stop=stop, listeners=() if view is None else (view.take,),
                     started=lambda told: _started(pipeline, told, until_done),
-                    each=lambda numbers: now(counters(numbers)))
+                    each=lambda numbers: now(counters(numbers)),
+                    warn=lambda words: typer.echo(f"slackwater: warning: {words}", err=True))
         finally:
             session.stop()
     except SlackwaterError as error:
@@ -62,7 +71,8 @@ def command(
         raise typer.Exit(1 if isinstance(error, runner.RunError) else 2) from None
     summary = numbers.summary()
     if json:
-        print_json({"pipeline": pipeline.name, "streams": summary})
+        print_json({"pipeline": pipeline.name, "streams": summary,
+                    "dead_letters": numbers.dead_letters})
     else:
         names = ("in", "ready", "late", "quarantined")
         print_table(pipeline.name, ["stream", *names],
@@ -106,6 +116,21 @@ def _started(pipeline: Pipeline, told: list[str], until_done: bool) -> None:
     typer.echo(f"{pipeline.name} runs: {queries}{port}{end}", err=True)
     for line in told:
         typer.echo(f"  {pipeline.secrets.redact(line)}", err=True)
+
+
+@contextmanager
+def _page(address: str | None) -> Iterator[Any]:
+    """While a run lasts: its page, if one is asked for, and the view that it draws."""
+    if address is None:
+        yield None
+        return
+    from slackwater.view import RunView
+    from slackwater.view.serve import address_of, serve_view
+
+    view = RunView()
+    with serve_view(view, *address_of(address)) as url:
+        typer.echo(f"dashboard: {url}", err=True)
+        yield view
 
 
 @contextmanager

@@ -22,8 +22,9 @@ Enters, leaves: as `stage`.  May import: the rest of core.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,8 @@ from slackwater.core.outcome import outcome
 from slackwater.core.punctuation import Punctuation
 from slackwater.core.slots import first_arrivals, local_numbers, silences
 from slackwater.core.stage import NONE, Arrivals, StageLogic, Step, joined, slot_of
-from slackwater.core.state.ipc import ipc_batch, ipc_bytes
+from slackwater.core.state.buffer import Buffer
+from slackwater.core.state.ipc import ipc_batch, ipc_bytes, widened
 from slackwater.core.state.keys import Keys
 from slackwater.core.state.pages import Pages
 from slackwater.core.steps import merged, stamped
@@ -102,6 +104,7 @@ class KeyedLogic(StageLogic):
         self._numbers = np.full(1, -1)
         self._fresh = NONE
         self._since_sweep = 0
+        self._widens: tuple[Buffer | None, Callable[..., pa.RecordBatch]] | None = None
         self.promise: int | None = None
         """How long a key must have been silent before time alone promises anything of it."""
         self.shared = False
@@ -216,6 +219,22 @@ class KeyedLogic(StageLogic):
     def holds(self) -> bool:
         """Whether anything is held that has the columns of the input."""
         return self.in_doubt > 0 or super().holds()
+
+    def holds_in(self, buffer: Buffer | None,
+                 more: Callable[..., pa.RecordBatch] = widened) -> None:
+        """All that is held is in this buffer: then columns may be added, as `more` adds them."""
+        self._widens = (buffer, more)
+
+    def widen(self, schema: pa.Schema) -> bool:
+        """Let what is held have more columns, null in it."""
+        if self._widens is None:
+            return False
+        buffer, more = self._widens
+        if buffer is not None:
+            buffer.widen(partial(more, schema=schema))
+        if self._doubted is not None:
+            self._doubted = widened(self._doubted, schema)
+        return True
 
     def save(self) -> dict[str, Any]:
         """Write what has changed."""
@@ -396,9 +415,12 @@ class KeyedLogic(StageLogic):
         return again
 
     def _sweep(self, rows: int, *, at_once: bool = False) -> None:
-        """Forget who is silent, now and then: a look at all for as many rows as there are."""
+        """Forget who is silent, now and then: a look at all for half as many rows as there are.
+
+        Not for as many: where every row brings a key of its own, they would stay ahead for ever.
+        """
         self._since_sweep += rows
-        if not at_once and self._since_sweep < max(self.remembered(), _SWEEP):
+        if not at_once and self._since_sweep < max(self.remembered() // 2, _SWEEP):
             return
         self._since_sweep = 0
         if self.forget_after is not None:

@@ -25,6 +25,7 @@ from slackwater.core.errors import ConfigError, SnapshotError
 from slackwater.core.events import NEVER, Roles, Usable, usable_rows
 from slackwater.core.kernel import MemoryStore, Out, Store
 from slackwater.core.outcome import outcome
+from slackwater.core.state.ipc import adds_columns
 from slackwater.core.state.keys import Keys
 from slackwater.core.state.record import Record, bundle, decode_schema, encode_schema, unbundle
 
@@ -198,6 +199,10 @@ class StageLogic(ABC):
         """Whether anything is held that has the columns of the input."""
         return bool(self.notes().get("held"))
 
+    def widen(self, schema: pa.Schema) -> bool:
+        """Let what is held have more columns, null in it; False: this stage cannot."""
+        return False
+
     def blank(self) -> pa.RecordBatch:
         """No rows, of the input's columns."""
         return empty_rows(self.schema)
@@ -282,12 +287,12 @@ class StageLogic(ABC):
     # -- inside ---------------------------------------------------------------------------------
 
     def see(self, schema: pa.Schema) -> None:
-        """Know the input's columns, which may change only while nothing is held."""
+        """Know the input's columns: while rows are held, nullable ones may be added, no more."""
         if self.schema is None:
             self.bind(schema)
         elif schema == self.schema:
             return
-        elif self.holds():
+        elif self.holds() and not (adds_columns(self.schema, schema) and self.widen(schema)):
             raise SnapshotError("the columns have changed while rows are held", step=self.name,
                                 expected=self.schema, got=schema,
                                 hint="let the old query drain, then start a new checkpoint")

@@ -24,12 +24,17 @@ from slackwater.gateway.admit import BadBody, Rules, TooMany, admit
 from slackwater.gateway.check_process import ANSWER, JOB, receive
 from slackwater.gateway.store import Packed
 
-__all__ = ["Checked", "Checker", "is_small"]
+__all__ = ["Checked", "Checker", "Unchecked", "is_small"]
 
 _log = logging.getLogger("slackwater.gateway")
 _SMALL, _FEW = 64 << 10, 4096
 _BYTES_PER_SECOND = 10e6  # a body waits as if it took this long: the small ones pass
 _PATIENCE = 30.0
+_ATTEMPTS, _PAUSE = 3, 0.5  # of a process that dies, and before it is started again
+
+
+class Unchecked(Exception):  # noqa: N818
+    """Nothing is known of a body: checking it took too long, or the process for that died."""
 
 
 def is_small(body: bytes, *, lines: bool) -> bool:
@@ -90,12 +95,15 @@ class Checker:
         return Checked(found.events, found.refused, found.refused_count, found.too_large)
 
     def submit(self, body: bytes, *, lines: bool = False) -> Future[Checked]:
-        """Check a large body in the other process; the future raises what `at_once` would."""
+        """Check a large body in the other process.
+
+        The future raises what `at_once` would, or `Unchecked`.
+        """
         future: Future[Checked] = Future()
         due = time.monotonic() + len(body) / _BYTES_PER_SECOND
         with self._wake:
             if self._closing:
-                future.set_exception(BadBody("the gateway is stopping"))
+                future.set_exception(Unchecked("the gateway is stopping"))
                 return future
             heapq.heappush(self._jobs, (due, next(self._numbers), body, lines, future))
             self._wake.notify()
@@ -121,20 +129,32 @@ class Checker:
                 self._wake.wait_for(lambda: self._jobs or self._closing)
                 if self._closing:
                     for *_, waiting in self._jobs:
-                        waiting.set_exception(BadBody("the gateway is stopping"))
+                        waiting.set_exception(Unchecked("the gateway is stopping"))
                     return
                 *_, body, lines, future = heapq.heappop(self._jobs)
             try:
-                found = self._ask(body, lines)
-            except (BadBody, TooMany) as error:
+                future.set_result(self._asked(body, lines))
+            except Exception as error:  # whatever it was, nobody must wait for ever
                 future.set_exception(error)
-            except Exception as error:  # it took too long, or too much: nobody must wait for ever
-                self._end()
-                _log.error("a body of %d bytes could not be checked: %r", len(body), error)
-                future.set_exception(BadBody("it could not be checked in time"))
-            else:
-                future.set_result(found)
             del body, future
+
+    def _asked(self, body: bytes, lines: bool) -> Checked:
+        """Ask, and again where the process died: that need not be this body's doing."""
+        problem: Exception | None = None
+        for attempt in range(_ATTEMPTS):
+            if attempt:
+                time.sleep(_PAUSE * (attempt - 1))
+            try:
+                return self._ask(body, lines)
+            except (BadBody, TooMany):
+                raise
+            except Exception as error:
+                self._end()
+                problem = error
+                if isinstance(error, TimeoutError):
+                    break
+        _log.error("a body of %d bytes could not be checked: %r", len(body), problem)
+        raise Unchecked("it could not be checked now")
 
     def _ask(self, body: bytes, lines: bool) -> Checked:
         plug = self._plug or self._start()

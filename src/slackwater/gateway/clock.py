@@ -6,7 +6,9 @@ when the system's clock comes back it is followed again.  A jump of less than a 
 believed after a while, for the clock of a board that slept was wrong before, not after.
 
 The last time that was believed is kept in a file together with the steady clock, so that a restart
-during a jump is no way around this; after a reboot the system's clock is believed again.
+during a jump is no way around this; after a reboot the system's clock is believed again.  Where it
+is then far ahead of the last event it is believed with doubt: for an hour nothing is taken for old
+by it, and if it is set back meanwhile, and stays, that is followed.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ _log = logging.getLogger("slackwater.gateway")
 STEP = 60_000_000  # µs; a larger step at once is a jump
 _FAR = 30 * 86_400_000_000
 _SETTLED = 600_000_000
+_DOUBTED = 3_600_000_000
 # a clock that shows less has never been set; whatever it jumps to is better
 _NEVER_SET = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp() * 1e6)
 _NOTE_EVERY = 10_000_000
@@ -52,10 +55,13 @@ class Clock:
         The system's clock, and one that cannot be set.
     trust
         Believe the system's clock now, whatever the file says.
+    seen
+        The last time that is known from before; 0: none is.
     """
 
     def __init__(self, note: Path | None = None, *, wall: Callable[[], int] = system_micros,
-                 steady: Callable[[], int] = _steady_micros, trust: bool = False) -> None:
+                 steady: Callable[[], int] = _steady_micros, trust: bool = False,
+                 seen: int = 0) -> None:
         self._wall, self._steady, self._note = wall, steady, note
         self._at, self._at_steady = wall(), steady()
         self._off = 0  # how far the system's clock is from what is believed
@@ -64,6 +70,16 @@ class Clock:
         kept = None if trust else self._kept()
         if kept is not None:
             self._at, self._at_steady = kept
+        self.seen = seen
+        self._doubted_until: int | None = None
+        if kept is None and not trust and seen and self._at - seen > _FAR:
+            self._doubted_until = self._at_steady + _DOUBTED
+            _log.error("%s", self.problem)
+
+    @property
+    def doubted(self) -> bool:
+        """Whether the clock is far ahead of all that is known from before."""
+        return self._doubted_until is not None
 
     @property
     def off(self) -> int:
@@ -74,13 +90,18 @@ class Clock:
     def problem(self) -> str | None:
         """What to tell whoever looks after the machine, or None."""
         if self._off_since is None:
-            return None
+            return None if self._doubted_until is None else (
+                f"the system's clock is {(self._at - self.seen) / 86_400e6:.0f} days ahead of the "
+                "last event; set it right if it is wrong")
         return (f"the system's clock jumped by {self._off / 1e6:+.0f} s and is not followed; "
                 "set it right, or restart with --trust-clock if it is right now")
 
     def now(self) -> int:
         """The time that is believed."""
         wall, steady = self._wall(), self._steady()
+        if self._doubted_until is not None and steady > self._doubted_until \
+                and self._off_since is None:
+            self._doubted_until = None
         believed = self._at + steady - self._at_steady
         off = wall - believed
         if abs(off) <= STEP or believed < _NEVER_SET <= wall:
@@ -90,7 +111,9 @@ class Clock:
         if self._off_since is None or abs(off - self._off) > STEP:
             self._off, self._off_since = off, steady
             _log.error("%s", self.problem)
-        elif steady - self._off_since >= _SETTLED and abs(off) <= _FAR:
+        elif steady - self._off_since >= _SETTLED and (
+                abs(off) <= _FAR or (self.doubted and self.seen <= wall < believed)):
+            self._doubted_until = None
             _log.warning("the system's clock stayed where it jumped to (%+.0f s): followed from "
                          "now on", off / 1e6)
             return self._follow(wall, steady)

@@ -239,9 +239,9 @@ class GatewayConfig:
 
     def _forwarded_in_the_clear(self) -> Iterator[str]:
         parts, settings = urlsplit(self.forward or ""), dict(self.forward_settings)
-        host = parts.netloc.rpartition("@")[2].partition(",")[0].rpartition(":")[0].strip("[]") \
-            or parts.netloc
-        if is_loopback(host):
+        hosts = [_host(server) for server in parts.netloc.rpartition("@")[2].split(",")]
+        host = next((host for host in hosts if not is_loopback(host)), None)
+        if host is None:
             return
         if parts.scheme == "nats" and (parts.username is not None or {"password", "token"}
                                        & settings.keys()):
@@ -266,6 +266,13 @@ def is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def _host(server: str) -> str:
+    """The host of ``host``, ``host:port`` or ``[address]:port``."""
+    if server.startswith("["):
+        return server[1:].partition("]")[0]
+    return server.partition(":")[0]
 
 
 def host_and_port(text: str) -> tuple[str, int]:

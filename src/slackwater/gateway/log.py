@@ -6,24 +6,22 @@ many callers there are, and each gets its answer only when its events are durabl
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
-
-from slackwater.core.errors import ConfigError, DataError, SlackwaterError
+from slackwater.core.errors import DataError, SlackwaterError
 from slackwater.gateway.clock import STEP, Clock, system_micros
 from slackwater.gateway.frames import SEGMENT
+from slackwater.gateway.groups import Entry, columns_of, group_of
 from slackwater.gateway.keep import Keeper, Limits
-from slackwater.gateway.places import Place, commit, folder_made, read_end, readers
+from slackwater.gateway.owner import locked, said_clearly
+from slackwater.gateway.places import Place, commit, folder_made, folder_synced, read_end, readers
 from slackwater.gateway.segments import Segment, recover
 from slackwater.gateway.store import Appended, Backlogged, LogFailed, Packed
 from slackwater.gateway.writer import Writer, is_full
@@ -31,18 +29,8 @@ from slackwater.gateway.writer import Writer, is_full
 __all__ = ["Appended", "Backlogged", "Limits", "Log", "LogFailed"]
 
 _log = logging.getLogger("slackwater.gateway")
-_GROUP = 32 << 20
 _REST = 1.0
 _DISK_PATIENCE = 10.0  # seconds of one write and its fsync, before nothing more is taken
-
-
-@dataclass
-class _Entry:
-    payloads: Sequence[bytes] | Packed
-    tags: Sequence[int] | None
-    arrival: int
-    size: int
-    future: Future[Appended] = field(default_factory=Future)
 
 
 @dataclass
@@ -81,7 +69,7 @@ class Log:
     Raises
     ------
     ConfigError
-        If another process has the log open.
+        If another process has the log open, or its files cannot be made.
     DataError
         If a record before the tail is damaged.
     """
@@ -93,16 +81,18 @@ class Log:
         self.limits = limits or Limits()
         self.counters = Counters()
         self.damaged: list[str] = []
-        folder_made(self.folder)
-        self._lock_file = _locked(self.folder)
-        try:
-            self._clock = Clock(self.folder / "clock", wall=clock, trust=trust_clock)
-            self._open(readers, verify_all)
-        except BaseException:
-            os.close(self._lock_file)
-            raise
+        with said_clearly(self.folder):
+            folder_made(self.folder)
+            self._lock_file = locked(self.folder)
+            try:
+                self._open(readers, verify_all)
+                self._clock = Clock(self.folder / "clock", wall=clock, trust=trust_clock,
+                                    seen=self._last_arrival)
+            except BaseException:
+                os.close(self._lock_file)
+                raise
         self._wake = threading.Condition()
-        self._pending: list[_Entry] = []
+        self._pending: list[Entry] = []
         self._pending_bytes = 0
         self._closing = False
         self._failed: str | None = None
@@ -205,25 +195,24 @@ class Log:
         LogFailed
             If the log is closed or its disk has failed.
         """
-        size = 16 * len(payloads) + (len(payloads.payload) if isinstance(payloads, Packed)
-                                     else sum(map(len, payloads)))
+        entry = Entry(payloads, tags)
         with self._wake:
             if self._closing or self._failed is not None:
                 raise LogFailed(self._failed or "the log is closed", step="gateway log")
             reason = self.refusing
-            if reason is None and self._pending_bytes + size > max(self.limits.max_pending, size):
+            if reason is None and (self._pending_bytes + entry.size
+                                   > max(self.limits.max_pending, entry.size)):
                 reason = "the disk is slower than what comes in"
             if reason is not None:
                 raise Backlogged(reason, step="gateway log", hint="send it again later")
-            arrival = self._stamp()
-            entry = _Entry(payloads, tags, arrival, size)
+            entry.arrival = self._stamp()
             entry.future.set_running_or_notify_cancel()  # a caller that leaves cannot unwrite it
             if not payloads:
                 entry.future.set_result(Appended(self.end.record, 0))
                 return entry.future
-            self._last_arrival = arrival + len(payloads) - 1
+            self._last_arrival = entry.arrival + len(payloads) - 1
             self._pending.append(entry)
-            self._pending_bytes += size
+            self._pending_bytes += entry.size
             self._wake.notify()
         return entry.future
 
@@ -263,7 +252,8 @@ class Log:
             with self._wake:
                 if not self._pending and not self._closing:
                     self._wake.wait(self.limits.look_every)
-                group, size = self._take()
+                group = group_of(self._pending)
+                del self._pending[:len(group)]
                 if not group and self._closing:
                     return
             if self._failed is not None and time.monotonic() >= self._rest_until:
@@ -273,7 +263,7 @@ class Log:
                 self._commit_or_refuse(group)
                 self._write_begun = None
                 with self._wake:
-                    self._pending_bytes -= size
+                    self._pending_bytes -= sum(entry.size for entry in group)
             try:
                 if time.monotonic() - looked >= self.limits.look_every:
                     looked = time.monotonic()
@@ -282,7 +272,8 @@ class Log:
                     self._clock.keep(note)  # without the lock: callers do not wait for the disk
                     self._keeper.look(self._segments)
                     if self._failed is None:
-                        self._let_go(now)
+                        # by a clock that nothing confirms no event is old
+                        self._let_go(self._clock.seen if self._clock.doubted else now)
                 else:
                     self._keeper.judge(self._segments)
             except OSError as error:  # a folder that cannot be listed now may be listed later
@@ -290,17 +281,7 @@ class Log:
             except Exception:  # without this thread nobody would ever be answered
                 _log.exception("%s: retention failed", self.folder)
 
-    def _take(self) -> tuple[list[_Entry], int]:
-        size = number = 0
-        for entry in self._pending:
-            if number and size + entry.size > _GROUP:
-                break
-            size += entry.size
-            number += 1
-        group, self._pending = self._pending[:number], self._pending[number:]
-        return group, size
-
-    def _commit_or_refuse(self, group: list[_Entry]) -> None:
+    def _commit_or_refuse(self, group: list[Entry]) -> None:
         error: SlackwaterError
         try:
             if self._failed is not None:
@@ -331,21 +312,14 @@ class Log:
         for entry in group:
             entry.future.set_exception(error)
 
-    def _commit(self, group: list[_Entry]) -> int:
+    def _commit(self, group: list[Entry]) -> int:
         if self._segments[-1].size >= self._keeper.segment_size:
             self._writer.roll()
         first = self._segments[-1].end
-        arrivals = np.concatenate([
-            np.arange(e.arrival, e.arrival + len(e.payloads), dtype=np.int64) for e in group])
-        tags = np.concatenate([
-            np.zeros(len(e.payloads), np.uint32) if e.tags is None else np.array(e.tags, np.uint32)
-            for e in group])
-        lengths = np.concatenate([_lengths(e.payloads) for e in group])
-        self.counters.bytes += self._writer.add(arrivals, tags, lengths, [
-            e.payloads.payload if isinstance(e.payloads, Packed) else b"".join(e.payloads)
-            for e in group])
+        columns = columns_of(group)
+        self.counters.bytes += self._writer.add(*columns)
         self.counters.commits += 1
-        self.counters.records += len(lengths)
+        self.counters.records += len(columns.lengths)
         self.counters.sync_seconds = self._writer.sync_seconds
         return first
 
@@ -365,27 +339,7 @@ class Log:
         for segment in self._keeper.due(self._segments, now):
             self._segments.remove(segment)
             segment.path.unlink(missing_ok=True)
+            folder_synced(self.folder)  # one after another: a gap would look like damage
             self.counters.deleted_segments += 1
             _log.info("%s: let go of %s, records %d to %d", self.folder, segment.path.name,
                       segment.base, segment.end - 1)
-
-
-def _lengths(payloads: Sequence[bytes] | Packed) -> npt.NDArray[np.uint32]:
-    if isinstance(payloads, Packed):
-        return np.frombuffer(payloads.lengths, np.uint32)
-    return np.fromiter(map(len, payloads), np.uint32, len(payloads))
-
-
-def _locked(folder: Path) -> int:
-    handle = os.open(folder / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        owner = os.pread(handle, 20, 0).decode(errors="replace") or "unknown"
-        os.close(handle)
-        raise ConfigError("another gateway has this log open", step="gateway log",
-                          got=f"{folder}, process {owner}",
-                          hint="stop it, or give this one a folder of its own") from None
-    os.ftruncate(handle, 0)
-    os.pwrite(handle, str(os.getpid()).encode(), 0)
-    return handle

@@ -11,6 +11,9 @@ A message that was made durable, but whose acknowledgement got lost, comes a sec
 such.  Its number at the broker is kept with its records as a tag, and the log's tail is remembered:
 a repeated message with the number and bytes of a recent one is acknowledged and not written again.
 Brokers give numbers in turn, so within so few messages none comes back for another one.
+
+A retained message is sent again after every subscription.  In a session that goes on, its bytes
+tell that it is known.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ import threading
 from collections import deque
 from concurrent.futures import Future
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import paho.mqtt.client as paho
@@ -27,7 +31,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 
 from slackwater.core.errors import ConfigError
 from slackwater.gateway.admit import BadBody, TooMany
-from slackwater.gateway.check import Checker
+from slackwater.gateway.check import Checker, Unchecked
 from slackwater.gateway.config import MqttConfig
 from slackwater.gateway.letters import dead_letter, digest, recent, tags_of
 from slackwater.gateway.letters import with_field as _with_field
@@ -92,6 +96,7 @@ class Bridge:
         self._held: set[tuple[int, bytes] | None] = set()  # taken, not yet acknowledged
         self._writing = 0
         self._session = 0
+        self._resumed = self._asked = False  # the session goes on; this process has subscribed
         self._wake = threading.Condition()
         self._stopped = False
         self._client = self._make_client()
@@ -147,6 +152,10 @@ class Bridge:
         if not flags.session_present:
             # a new session counts anew: its numbers must not be acknowledged for older messages
             self._session += 1
+        self._resumed = flags.session_present
+        if self._resumed and self._asked:  # the subscription goes on as well
+            self._tally.mqtt_connected = True
+            return
         client.subscribe([(topic, 1) for topic in self._config.topics])
 
     def _subscribed(self, client: paho.Client, _: Any, number: int, reasons: Any,
@@ -156,7 +165,8 @@ class Bridge:
                 _log.error("%s: the broker refuses the topic %s: %s", self._config.shown, topic,
                            reason)
         # only now: what is published before a first subscription is for nobody
-        self._tally.mqtt_connected = not any(reason.is_failure for reason in reasons)
+        self._asked = not any(reason.is_failure for reason in reasons)
+        self._tally.mqtt_connected = self._asked
 
     def _disconnected(self, client: paho.Client, _: Any, flags: Any, reason: Any,
                       properties: Any) -> None:
@@ -172,7 +182,8 @@ class Bridge:
                                 or not message.qos)
             if message.dup and taken.key in self._held:
                 return  # it is here, and will be acknowledged when it is durable
-            if message.dup and taken.key in self._seen_set:
+            if (message.dup and taken.key in self._seen_set) or (
+                    message.retain and self._resumed and self._knows(taken.events)):
                 self._tally.redelivered += 1
                 client.ack(message.mid, message.qos)
                 return
@@ -182,6 +193,12 @@ class Bridge:
                 self._wait(taken)  # behind those that came before it
                 return
         self._offer(taken)
+
+    def _knows(self, events: list[bytes]) -> bool:
+        """Whether a recent message had the same events, whatever its number."""
+        known = digest(events)
+        return any(key is not None and key[1] == known
+                   for key in chain(self._held, self._seen_set))
 
     # -- the way of a message --------------------------------------------------------------------
 
@@ -204,7 +221,7 @@ class Bridge:
             events = list(found.events)
             if name is not None:
                 events = [_with_field(event, name, topic) for event in events]
-        except (BadBody, TooMany) as error:
+        except (BadBody, TooMany, Unchecked) as error:  # a poisonous one must not come for ever
             return self._put_aside(taken, topic, payload, str(error))
         except Exception as error:  # it must not come again and again
             _log.exception("%s: a message of %d bytes", self._config.shown, len(payload))

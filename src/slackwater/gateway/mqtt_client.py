@@ -1,4 +1,4 @@
-"""An MQTT client that holds no message larger than it may.
+"""An MQTT client that holds no message larger than it may, and outlives a broker's mistakes.
 
 The protocol allows messages of 256 MB and the client library keeps each whole before anyone sees
 it.  Here the bytes pass by first: of a message that is too large only the beginning reaches the
@@ -7,14 +7,18 @@ library, as a shorter message, and the rest is dropped as it comes in.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+import select
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Any
 
 import paho.mqtt.client as paho
+from paho.mqtt.enums import MQTTErrorCode
 
 __all__ = ["BoundedClient"]
 
+_log = logging.getLogger("slackwater.gateway")
 _PUBLISH, _QOS_2 = 0x30, 0x04
 _TOPIC = 2 + 65535 + 2  # what stands before a payload at most
 _KEPT = _TOPIC + (64 << 10)
@@ -26,6 +30,31 @@ class _State(Enum):
     COMMAND = 0
     LENGTH = 1
     REST = 2
+
+
+class _Poll:
+    """What the library needs of the module `select`, by poll.
+
+    `select.select` takes no descriptor above 1023, and a gateway with a thousand connections has
+    such: a broker that was lost would not be reached again while they stay.
+    """
+
+    @staticmethod
+    def select(readers: Sequence[Any], writers: Sequence[Any], _: Sequence[Any], timeout: float
+               ) -> tuple[list[Any], list[Any], list[Any]]:
+        """The readers and the writers that are ready, or have ended."""
+        asked = select.poll()
+        for one in {*readers, *writers}:
+            asked.register(one, (select.POLLIN if one in readers else 0)
+                           | (select.POLLOUT if one in writers else 0))
+        found = dict(asked.poll(timeout * 1000))
+        ended = select.POLLERR | select.POLLHUP | select.POLLNVAL
+        return ([one for one in readers if found.get(one.fileno(), 0) & (select.POLLIN | ended)],
+                [one for one in writers if found.get(one.fileno(), 0) & (select.POLLOUT | ended)],
+                [])
+
+
+paho.select = _Poll  # type: ignore
 
 
 class BoundedClient(paho.Client):
@@ -50,6 +79,13 @@ class BoundedClient(paho.Client):
         """Begin anew; a packet that a break cut off does not go on."""
         self._bound.restart()
         return super().reconnect()
+
+    def _packet_handle(self) -> MQTTErrorCode:
+        try:
+            return super()._packet_handle()
+        except Exception as error:  # else it would end the library's thread, and all of MQTT
+            _log.error("the MQTT broker sends a packet that cannot be read: %r", error)
+            return MQTTErrorCode.MQTT_ERR_PROTOCOL
 
     def _sock_recv(self, bufsize: int) -> bytes:
         return self._bound.receive(bufsize, super()._sock_recv)

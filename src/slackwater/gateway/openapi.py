@@ -41,7 +41,7 @@ _REFUSALS = {
     "415": "The content type or encoding is not known.",
     "422": "No event was accepted; the first have their reasons.",
     "431": "The head of the request is too large.",
-    "503": "The disk has failed or the gateway is stopping.",
+    "503": "The disk has failed, or it took too long; nothing is known to be kept.",
 }
 
 

@@ -6,6 +6,7 @@ import logging
 import mmap
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +29,7 @@ __all__ = ["Recovered", "Segment", "recover", "segment_path", "segments", "tail"
            "verify"]
 
 _log = logging.getLogger("slackwater.gateway")
+_TORN_BYTES = 64 << 20
 
 
 @dataclass
@@ -163,21 +165,36 @@ def _headed(path: Path) -> bytes:
 
 def _set_aside(path: Path, byte: int) -> int:
     """Cut a segment at `byte`; what is cut off is kept in the folder `torn` for whoever asks."""
-    home = path.parent / "torn"
-    home.mkdir(exist_ok=True)
     with path.open("r+b") as file:
         file.seek(byte)
         rest = file.read()
-        (home / f"{path.stem}-{byte}.bytes").write_bytes(rest)
+        home = _kept_aside(path.parent / "torn", f"{path.stem}-{byte}.bytes", rest)
         if byte:
             file.truncate(byte)
             os.fsync(file.fileno())
     if not byte:
         path.unlink()
     folder_synced(path.parent)
-    _log.warning("%s: cut a torn tail of %d bytes at byte %d; they are kept in %s",
-                 path.name, len(rest), byte, home)
+    _log.warning("%s: cut a torn tail of %d bytes at byte %d; %s", path.name, len(rest), byte, home)
     return len(rest)
+
+
+def _kept_aside(home: Path, name: str, rest: bytes) -> str:
+    """Keep torn bytes, and of older ones only some; says where they are."""
+    try:
+        home.mkdir(exist_ok=True)
+        older = sorted(home.glob("*.bytes"), key=lambda file: file.stat().st_mtime_ns)
+        room = _TORN_BYTES - len(rest)
+        for file in reversed(older):
+            room -= file.stat().st_size
+            if room < 0:
+                file.unlink()
+        (home / name).write_bytes(rest)
+    except OSError as problem:  # on a full disk, say: nobody was promised these bytes
+        with suppress(OSError):
+            (home / name).unlink()
+        return f"they could not be kept: {problem.strerror}"
+    return f"they are kept in {home}"
 
 
 def _damaged(path: Path, byte: int, problem: str, expected: str | None = None) -> DataError:

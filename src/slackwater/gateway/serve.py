@@ -18,6 +18,7 @@ from slackwater.core.errors import ConfigError
 from slackwater.gateway.admit import Rules
 from slackwater.gateway.check import Checker
 from slackwater.gateway.config import GatewayConfig
+from slackwater.gateway.http.crowd import MOST_GUESTS
 from slackwater.gateway.http.routes import Routes
 from slackwater.gateway.http.server import Server
 from slackwater.gateway.http.tls import Certificates
@@ -140,12 +141,12 @@ def _rules(config: GatewayConfig, store: Store) -> Rules:
 def _allow_files(connections: int) -> None:
     """Let the process have as many open files as its connections need."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = connections + _OTHER_FILES
+    needed = connections + MOST_GUESTS + _OTHER_FILES
     if soft == resource.RLIM_INFINITY or soft >= needed:
         return
     if hard != resource.RLIM_INFINITY and hard < needed:
         raise ConfigError("the system allows fewer open files", step="max_connections",
-                          expected=f"at most {hard - _OTHER_FILES}", got=connections,
+                          expected=f"at most {hard - MOST_GUESTS - _OTHER_FILES}", got=connections,
                           hint="lower --max-connections, or raise the limit (ulimit -n)")
     resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
 

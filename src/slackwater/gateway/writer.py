@@ -111,12 +111,13 @@ class Writer:
             os.fsync(file)
         finally:
             os.close(file)
-        if segment.end > segment.base:
-            self.roll()
+        self.roll()
 
     def roll(self) -> None:
-        """Close the open segment and start another."""
+        """Close the open segment and start another, unless it holds nothing yet."""
         end = self.segments[-1].end
+        if end == self.segments[-1].base:
+            return  # the next one would have the same name
         opened = self._started(end, end)
         os.close(self._file)
         self._file = opened

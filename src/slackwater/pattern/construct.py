@@ -5,7 +5,8 @@ component, then leftwards along the RIP pointers to the first.  At each step an 
 component is taken or, in a Kleene component, one more of the same.  Branches are cut by the window
 (what the paper's divider does: instances below it are never visited), by reachability (an instance
 whose chain of RIPs does not get to the first component inside the window), by unconditional
-negations already known, and by conditions as soon as all that they name is bound.
+negations already known, and by conditions as soon as all that they name is bound.  None of that
+decides: what is left is judged by `accept.accepts`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from slackwater.pattern.accept import Scratch, accepts, for_elements, is_absent
 from slackwater.pattern.program import Programs, holds
 from slackwater.pattern.schedule import Plan
 from slackwater.pattern.stacks import (
@@ -26,10 +28,17 @@ from slackwater.pattern.stacks import (
     inner,
 )
 
-__all__ = ["Found", "Scratch", "construct", "fresh_found", "new_scratch"]
+__all__ = ["Found", "construct", "fresh_found", "passes", "record"]
 
 Int64 = NDArray[np.int64]
 ROWS, MATCHES, ERROR, BUILT, MINE, STEPS = 0, 1, 2, 3, 4, 5
+TOO_MANY_MATCHES, TOO_MANY_STEPS = 1, 2  # what ERROR says
+RIGHTWARDS, LEFTWARDS = 1, -1  # a node's phase
+SET_OUT, NEXT, TURN, SAME = 0, 1, 2, 3
+"""A node's stage: it sets out, takes events of the next component, turns to its own (Kleene),
+takes more of these."""
+NOTHING, RIGHT, RIGHT_SAME, LEFT, LEFT_SAME = 0, 1, 2, -1, -2
+"""What a node placed: an event of the next component, or one more of the same, on either side."""
 
 
 class Found(NamedTuple):
@@ -40,34 +49,6 @@ class Found(NamedTuple):
     trigger: Int64  # the row whose arrival made (or undid) the match
     op: NDArray[np.int8]  # +1 or −1
     fill: Int64  # rows and matches so far, error, sequences built, this event's matches and steps
-
-
-class Scratch(NamedTuple):
-    """Working memory of the walk."""
-
-    chain: Int64
-    first: Int64
-    last: Int64
-    now: Int64
-    prev: Int64
-    phase: Int64
-    comp: Int64
-    row: Int64
-    rip: Int64
-    stage: Int64
-    it: Int64
-    end: Int64
-    side: Int64  # what the node placed: 0 nothing, 1 right, 2 right in the same component, −1, −2
-
-
-def new_scratch(m: int, negations: int, longest: int) -> Scratch:
-    """Room for matches of at most `longest` events."""
-    def some(n: int) -> Int64:
-        return np.zeros(n, np.int64)
-
-    nodes = longest + 4
-    return Scratch(some(2 * longest + 4), some(m), some(m), some(m + negations),
-                   some(m + negations), *(some(nodes) for _ in range(8)))
 
 
 def fresh_found(m: int, room: int = 64) -> Found:
@@ -104,31 +85,19 @@ def record(found: Found, plan: Plan, s: Scratch, lo: int, hi: int, trigger: int,
     found.fill[MATCHES] += 1
     found.fill[MINE] += 1
     if found.fill[MINE] > plan.limit:
-        found.fill[ERROR] = 1
+        found.fill[ERROR] = TOO_MANY_MATCHES
     return found
-
-
-@inner
-def for_elements(g: int, k: int, prog: Programs, ev: Events, s: Scratch) -> bool:
-    """Whether condition g holds for every element of Kleene component k chosen so far."""
-    for i in range(s.first[k], s.last[k] + 1):
-        if prog.pairs[g]:
-            if i == s.first[k]:
-                continue
-            s.prev[k] = s.chain[i - 1]
-        s.now[k] = s.chain[i]
-        if not holds(g, prog, ev, s.now, s.prev, s.chain, s.first, s.last):
-            return False
-    return True
 
 
 @inner
 def passes(point: int, slot: int, comp: int, side: int, at: int, plan: Plan, prog: Programs,
            ev: Events, s: Scratch) -> bool:
-    """Check the conditions of a point; chain[at] was placed for `comp` (−1: the match is whole)."""
+    """Check the conditions of a point; chain[at] was placed for `comp`."""
     where = slot * (plan.m + 2) + point
     for i in range(plan.at_start[where], plan.at_start[where + 1]):
         g = plan.at_condition[i]
+        if plan.general and is_absent(g, plan, s):
+            continue
         k = prog.element[g]
         if k < 0:
             if not holds(g, prog, ev, s.now, s.prev, s.chain, s.first, s.last):
@@ -136,9 +105,9 @@ def passes(point: int, slot: int, comp: int, side: int, at: int, plan: Plan, pro
         elif k == comp:
             s.now[k] = s.chain[at]
             if prog.pairs[g]:
-                if abs(side) != 2:
+                if side != RIGHT_SAME and side != LEFT_SAME:
                     continue
-                if side == 2:
+                if side == RIGHT_SAME:
                     s.prev[k] = s.chain[at - 1]
                 else:
                     s.now[k], s.prev[k] = s.chain[at + 1], s.chain[at]
@@ -147,47 +116,6 @@ def passes(point: int, slot: int, comp: int, side: int, at: int, plan: Plan, pro
         elif not for_elements(g, k, prog, ev, s):
             return False
     return True
-
-
-@inner
-def undone_by(q: int, row: int, plan: Plan, prog: Programs, ev: Events, s: Scratch) -> bool:
-    """Whether an event in a negation's interval satisfies every condition that names it."""
-    s.now[plan.m + q] = row
-    for i in range(plan.negation_start[q], plan.negation_start[q + 1]):
-        g = plan.negation_condition[i]
-        k = prog.element[g]
-        if k < 0:
-            if not holds(g, prog, ev, s.now, s.prev, s.chain, s.first, s.last):
-                return False
-        elif not for_elements(g, k, prog, ev, s):
-            return False
-    return True
-
-
-@inner
-def undone(base: int, plan: Plan, prog: Programs, ev: Events, st: Stacks, s: Scratch) -> bool:
-    """Whether a known negated event stands against the match in the scratch memory."""
-    m = plan.m
-    head, tail = s.chain[s.first[0]], s.chain[s.last[m - 1]]
-    for q in range(len(plan.gap)):
-        sid, gap = base + m + q, plan.gap[q]
-        if gap == 0:
-            lo = count_time(ev, st, sid, ev.time[tail] - plan.window)
-            hi = count_before(ev, st, sid, head)
-        elif gap == m:
-            lo = count_upto(ev, st, sid, tail)
-            hi = count_time(ev, st, sid, ev.time[head] + plan.window + 1)
-        else:
-            lo = count_upto(ev, st, sid, s.chain[s.last[gap - 1]])
-            hi = count_before(ev, st, sid, s.chain[s.first[gap]])
-        if lo >= hi:
-            continue
-        if plan.free[q]:
-            return True
-        for i in range(lo, hi):
-            if undone_by(q, st.row[st.start[sid] + i], plan, prog, ev, s):
-                return True
-    return False
 
 
 @inner
@@ -267,23 +195,23 @@ def construct(slot: int, row: int, pos: int, base: int, negation: int, plan: Pla
         s.first[slot] = s.last[slot] = middle
         s.now[slot] = row
         s.comp[0] = slot
-        if not passes(slot, slot, slot, np.int64(0), middle, plan, prog, ev, s):
+        if not passes(slot, slot, slot, np.int64(NOTHING), middle, plan, prog, ev, s):
             return found
     else:
         left = middle + 1
         s.comp[0] = slot - m - 1
-    s.phase[0], s.row[0], s.stage[0], s.side[0] = 1, row, 0, 0
+    s.phase[0], s.row[0], s.stage[0], s.side[0] = RIGHTWARDS, row, SET_OUT, NOTHING
     latest = ev.time[row] + window
     d = np.int64(0)
     while d >= 0:
         stage, comp, at = s.stage[d], s.comp[d], s.row[d]
-        if stage == 0:  # set out for the next component
-            s.stage[d] = 1
-            if s.phase[d] == 1:
+        if stage == SET_OUT:
+            s.stage[d] = NEXT
+            if s.phase[d] == RIGHTWARDS:
                 if comp == m - 1:  # the right end is reached: go on to the left of the event
-                    s.stage[d] = 2
+                    s.stage[d] = TURN
                     d += 1
-                    s.phase[d], s.row[d], s.stage[d], s.side[d] = -1, row, 0, 0
+                    s.phase[d], s.row[d], s.stage[d], s.side[d] = LEFTWARDS, row, SET_OUT, NOTHING
                     s.comp[d] = slot if real else slot - m
                     if real:
                         s.rip[d] = st.rip[st.start[base + slot] + pos]
@@ -293,13 +221,9 @@ def construct(slot: int, row: int, pos: int, base: int, negation: int, plan: Pla
                 s.it[d], s.end[d] = _rightwards(comp + 1, at, base, plan, ev, st)
             else:
                 if comp == 0:
-                    s.stage[d] = 2
+                    s.stage[d] = TURN
                     found.fill[BUILT] += 1
-                    inside = ev.time[s.chain[right]] - ev.time[s.chain[left]] <= window
-                    if (inside and passes(m, slot, np.int64(-1), np.int64(0), middle, plan, prog,
-                                         ev, s)
-                            and not undone(base, plan, prog, ev, st, s)
-                            and (negation < 0 or undone_by(negation, row, plan, prog, ev, s))):
+                    if accepts(left, right, base, negation, row, plan, prog, ev, st, s):
                         found = record(found, plan, s, left, right, row,
                                        -1 if negation >= 0 else 1)
                         if found.fill[ERROR]:
@@ -308,28 +232,28 @@ def construct(slot: int, row: int, pos: int, base: int, negation: int, plan: Pla
                 tail = s.chain[right] if right > middle or real else -1
                 s.it[d], s.end[d] = _leftwards(comp - 1, at, s.rip[d], base, tail, plan, ev, st)
             continue
-        if stage == 2:  # or for one more of the same
-            s.stage[d] = 3
+        if stage == TURN:
+            s.stage[d] = SAME
             if comp < 0 or comp >= m or not plan.kleene[comp] or (not real and (
-                    s.side[d] == 0)):
+                    s.side[d] == NOTHING)):
                 d = _back(d, s)
                 right, left = _ends(d, s, right, left)
                 continue
-            if s.phase[d] == 1:
+            if s.phase[d] == RIGHTWARDS:
                 s.it[d], s.end[d] = count_upto(ev, st, base + comp, at), st.size[base + comp]
             else:
                 s.it[d] = count_before(ev, st, base + comp, at) - 1
                 s.end[d] = st.base[base + comp] - 1
             continue
-        same = stage == 3
-        rightward = s.phase[d] == 1
+        same = stage == SAME
+        rightward = s.phase[d] == RIGHTWARDS
         it = s.it[d]
         if it == s.end[d] or (rightward and it > s.end[d]) or (not rightward and it < s.end[d]):
             if same:
                 d = _back(d, s)
                 right, left = _ends(d, s, right, left)
             else:
-                s.stage[d] = 2
+                s.stage[d] = TURN
             continue
         target = comp if same else (comp + 1 if rightward else comp - 1)
         sid = base + target
@@ -345,7 +269,7 @@ def construct(slot: int, row: int, pos: int, base: int, negation: int, plan: Pla
             s.last[target] = right
             if not same:
                 s.first[target] = right
-            side, where = (2 if same else 1), right
+            side, where = (RIGHT_SAME if same else RIGHT), right
         else:
             tail = s.chain[right] if right > middle or real else row
             reach = _start_of(target, it, base, ev, st)
@@ -357,17 +281,17 @@ def construct(slot: int, row: int, pos: int, base: int, negation: int, plan: Pla
             s.first[target] = left
             if not same:
                 s.last[target] = left
-            side, where = (-2 if same else -1), left
+            side, where = (LEFT_SAME if same else LEFT), left
         s.now[target] = cand
         found.fill[STEPS] += 1
         if found.fill[STEPS] > 64 * plan.limit:
-            found.fill[ERROR] = 2
+            found.fill[ERROR] = TOO_MANY_STEPS
             return found
-        point = m + 1 if side == -2 and real and target == slot else target
+        point = m + 1 if side == LEFT_SAME and real and target == slot else target
         ok = passes(point, slot, target, side, where, plan, prog, ev, s)
         d += 1
         s.phase[d], s.comp[d], s.row[d], s.side[d] = s.phase[d - 1], target, cand, side
-        s.stage[d] = 0
+        s.stage[d] = SET_OUT
         if not rightward:
             s.rip[d] = st.rip[st.start[sid] + it]
         if not ok:
@@ -380,9 +304,9 @@ def construct(slot: int, row: int, pos: int, base: int, negation: int, plan: Pla
 def _back(d: int, s: Scratch) -> int:
     """Leave a node: take away what it placed (`_ends` moves the ends)."""
     side, comp = s.side[d], s.comp[d]
-    if side == 2:
+    if side == RIGHT_SAME:
         s.last[comp] -= 1
-    elif side == -2:
+    elif side == LEFT_SAME:
         s.first[comp] += 1
     return d - 1
 
@@ -391,8 +315,8 @@ def _back(d: int, s: Scratch) -> int:
 def _ends(d: int, s: Scratch, right: int, left: int) -> tuple[int, int]:
     """The ends of the chain after node d + 1 was left."""
     side = s.side[d + 1]
-    if side > 0:
+    if side > NOTHING:
         return right - 1, left
-    if side < 0:
+    if side < NOTHING:
         return right, left + 1
     return right, left

@@ -35,13 +35,15 @@ class Matches:
         np.cumsum(self.counts.sum(axis=1), out=begin[1:])
         return begin
 
-    def first(self, component: int) -> Int64:
-        """The first row of a component, for each match."""
-        return self.rows[self.begin[:-1] + self.counts[:, :component].sum(axis=1)]
+    @property
+    def head(self) -> Int64:
+        """The first row of each match."""
+        return self.rows[self.begin[:-1]]
 
-    def last(self, component: int) -> Int64:
-        """The last row of a component, for each match."""
-        return self.rows[self.begin[:-1] + self.counts[:, : component + 1].sum(axis=1) - 1]
+    @property
+    def tail(self) -> Int64:
+        """The last row of each match."""
+        return self.rows[self.begin[1:] - 1]
 
     def take(self, which: Int64) -> Matches:
         """Some of the matches, in the given order."""
@@ -51,23 +53,30 @@ class Matches:
         return Matches(self.rows[at], self.counts[which], self.op[which], self.trigger[which])
 
 
-def closes(matches: Matches, plan: Plan, time: Int64, *, numbered: bool, chosen: bool) -> Int64:
+def closes(matches: Matches, plan: Plan, time: Int64, *, numbered: bool, chosen: bool,
+           skips: bool = False, grows: bool = True) -> Int64:
     """The time that the watermark must pass before nothing can undo a match; NEVER: at once.
 
     The intervals before a component are open at its time, so without sequence numbers the watermark
     need only reach it.  With `chosen` (`skip_till_next`, `strict`) a late event can also take the
     place of one that was chosen, up to the last; a Kleene run at the end can grow until the window
-    closes.
+    closes, if it `grows` at all (every part of it is a match otherwise).  With `skips` all matches
+    must be known that begin so early, which is when it closes.
     """
     when = np.full(len(matches), NEVER)
-    head = time[matches.first(0)]
+    head = time[matches.head]
+    total = matches.counts.sum(axis=1)
     for gap in plan.gap:
-        if gap == plan.m:
-            when = np.maximum(when, head + plan.window)
-        else:
-            when = np.maximum(when, time[matches.first(int(gap))] - (not numbered))
+        before = matches.counts[:, :gap].sum(axis=1)
+        trailing = before == total  # also where all that comes behind the gap is left out
+        after = matches.rows[matches.begin[:-1] + np.where(trailing, 0, before)]
+        when = np.maximum(when, np.where(trailing, head + plan.window,
+                                         time[after] - (not numbered)))
+    if skips:
+        when = np.maximum(when, head + plan.window)
     if chosen:
-        tail = head + plan.window if plan.kleene[-1] else time[matches.last(plan.m - 1)]
+        end = grows and (plan.kleene[-1] or plan.least[-1] == 0)
+        tail = head + plan.window if end else time[matches.tail]
         when = np.maximum(when, tail)
     return when
 

@@ -17,15 +17,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from slackwater.pattern.accept import Scratch, accepts
 from slackwater.pattern.construct import (
     ERROR,
     MINE,
+    NEXT,
+    RIGHT,
+    RIGHT_SAME,
+    SET_OUT,
     STEPS,
+    TOO_MANY_STEPS,
     Found,
-    Scratch,
     passes,
     record,
-    undone,
 )
 from slackwater.pattern.program import Programs
 from slackwater.pattern.schedule import Plan
@@ -44,7 +48,7 @@ def _place(comp: int, row: int, at: int, same: bool, slot: int, plan: Plan, prog
     if not same:
         s.first[comp] = at
     s.now[comp] = row
-    return passes(comp, slot, comp, 2 if same else 1, at, plan, prog, ev, s)
+    return passes(comp, slot, comp, RIGHT_SAME if same else RIGHT, at, plan, prog, ev, s)
 
 
 @inner
@@ -122,25 +126,24 @@ def follow(start: int, base: int, strict: bool, plan: Plan, prog: Programs, ev: 
     if not _place(np.int64(0), start, np.int64(0), np.bool_(False), slot, plan, prog, ev, s):
         return found
     d = np.int64(0)
-    s.comp[0], s.row[0], s.stage[0], s.side[0] = 0, start, 0, 1
+    s.comp[0], s.row[0], s.stage[0], s.side[0] = 0, start, SET_OUT, RIGHT
     while d >= 0:
         comp = s.comp[d]
-        if s.stage[d] == 0:
+        if s.stage[d] == SET_OUT:
             target, s.it[d], s.end[d] = _next(comp, s.row[d], d, latest, strict, base, slot, plan,
                                               prog, ev, st, s)
             s.rip[d] = target
-            s.stage[d] = 1
+            s.stage[d] = NEXT
             if target < 0:
-                if (comp == m - 1 and passes(m, slot, np.int64(-1), np.int64(0), d, plan, prog,
-                                              ev, s)
-                        and not undone(base, plan, prog, ev, st, s)):
+                if comp == m - 1 and accepts(np.int64(0), d, base, np.int64(-1), start, plan, prog,
+                                             ev, st, s):
                     found = record(found, plan, s, np.int64(0), d, trigger, np.int64(1))
                     if found.fill[ERROR]:
                         return found
                 s.it[d] = s.end[d] = 0
         target = s.rip[d]
         if s.it[d] >= s.end[d]:
-            if s.side[d] == 2:
+            if s.side[d] == RIGHT_SAME:
                 s.last[comp] -= 1
             d -= 1
             continue
@@ -149,11 +152,12 @@ def follow(start: int, base: int, strict: bool, plan: Plan, prog: Programs, ev: 
         same = target == comp
         found.fill[STEPS] += 1
         if found.fill[STEPS] > 64 * plan.limit:
-            found.fill[ERROR] = 2
+            found.fill[ERROR] = TOO_MANY_STEPS
             return found
         if _place(target, row, d + 1, same, slot, plan, prog, ev, s):
             d += 1
-            s.comp[d], s.row[d], s.stage[d], s.side[d] = target, row, 0, 2 if same else 1
+            s.comp[d], s.row[d], s.stage[d] = target, row, SET_OUT
+            s.side[d] = RIGHT_SAME if same else RIGHT
         elif same:
             s.last[comp] -= 1
     return found

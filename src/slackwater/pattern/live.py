@@ -25,10 +25,13 @@ class Live:
 
     def __init__(self, plan: Plan, lanes: int) -> None:
         self._plan, self._lanes = plan, lanes
+        self.cleared = 0
+        """How often it was: partitions are numbered anew each time."""
         self.clear()
 
     def clear(self) -> None:
         """Forget everything."""
+        self.cleared += 1
         self.rows = 0
         self._room = 0
         self._int = {name: np.empty(0, np.int64)

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from slackwater.core.errors import DataError
 from slackwater.core.events import NEVER
 from slackwater.core.kernel import Store
 from slackwater.core.keyed import Keyed, KeyedLogic
+from slackwater.core.outcome import outcome
 from slackwater.core.release import promise_walk
 from slackwater.core.stage import NONE, Step, how_late, role_names
 from slackwater.core.state.buffer import Buffer, Rows
@@ -22,8 +22,9 @@ from slackwater.pattern.finality import Matches
 from slackwater.pattern.live import Live
 from slackwater.pattern.match import Match
 from slackwater.pattern.pattern import Bound
-from slackwater.pattern.result import ready_batch, ready_schema
+from slackwater.pattern.result import identify, ready_batch, ready_schema
 from slackwater.pattern.run import FOREVER, Batch, Passed, Runner, less
+from slackwater.pattern.skip import Skipper
 from slackwater.reorder.logic import running_numbers
 from slackwater.reorder.policy import Seen
 
@@ -51,6 +52,9 @@ class MatchLogic(KeyedLogic):
                                       "born": np.int64(0)}, store)
         self._events = Buffer("events", store, self._dead)
         self._waiting = Buffer("waiting", store, self._decided)
+        self._skipper: Skipper | None = None
+        self._skips = Buffer("skips", store, self._dead)
+        self._known_skips: list[tuple[int, bool]] = []
         self._saved = 0
         self._changed = False
         self._built = 0
@@ -73,10 +77,10 @@ class MatchLogic(KeyedLogic):
         first = self._live.rows
         kept = self._runner.take_in(new.rows, new.time, new.n, given.slot, late_by > 0)
         passed = Passed(given.slot, walk.out[:, 0].copy(), late_by, new.arrival)
-        ready = self._emit(first, kept, passed, new.n)
+        ready, refused = self._emit(first, kept, passed, new.n)
         late = np.flatnonzero(late_by)
         return Step([ready], late=new.rows.take(pa.array(late)), why_late=how_late(late_by[late]),
-                    late_at=new.arrival[late])
+                    late_at=new.arrival[late], refused=refused)
 
     def pass_time_keyed(self, now: int) -> Step:
         """Let every stream reach `now`."""
@@ -111,10 +115,12 @@ class MatchLogic(KeyedLogic):
     def _quiet(self) -> Step:
         if self._bound is None or self.schema is None:
             return Step([pa.record_batch({})])
-        return Step([self._emit(self._live.rows, NONE, Passed(NONE, NONE, NONE, NONE), NONE)])
+        ready, refused = self._emit(self._live.rows, NONE, Passed(NONE, NONE, NONE, NONE), NONE)
+        return Step([ready], refused=refused)
 
-    def _emit(self, first: int, kept: Int64, passed: Passed, n: Int64) -> pa.RecordBatch:
-        """Match, and emit what is to be emitted by now."""
+    def _emit(self, first: int, kept: Int64, passed: Passed,
+              n: Int64) -> tuple[pa.RecordBatch, list[pa.RecordBatch]]:
+        """Match; what is to be emitted by now, and the rows with too many matches."""
         assert self._bound is not None
         assert self.schema is not None
         self._changed = True
@@ -125,11 +131,26 @@ class MatchLogic(KeyedLogic):
         if config.emit == "final" and config.select == "skip_till_any":
             found, step = self._due(found, step, batch)
             self._wait(waiting)
+        if self._skipper is not None:
+            words = identify(found, self._live, len(config.pattern.components),
+                             config.roles.arrival)
+            if config.emit == "eager":
+                found, step = self._skipper.changes(found, words, self._live, mark)
+            else:
+                kept = self._skipper.standing(found, words, self._live)
+                found, step = found.take(kept), step[kept]
         self._marks["emitted"][:] = mark
         ready = ready_batch(found, step, self._live, config.pattern.components, self.schema,
                             self._bound, config.roles.arrival)
+        refused = self._refused()
         self._compact()
-        return ready
+        return ready, refused
+
+    def _refused(self) -> list[pa.RecordBatch]:
+        """The rows whose matches are too many, with the reason."""
+        given, self._runner.refused = self._runner.refused, []
+        return [outcome(self._live.payload(rows), why, self._live["time"][rows])
+                for rows, why in given]
 
     def _due(self, found: Matches, step: Int64, batch: Batch) -> tuple[Matches, Int64]:
         """Add the waiting matches that have become final."""
@@ -147,13 +168,24 @@ class MatchLogic(KeyedLogic):
                 np.concatenate([step, steps]))
 
     def _wait(self, waiting: Rows | None) -> None:
-        if waiting is not None:
+        if waiting is None:
+            return
+        limit = self._config.max_matches
+        room = limit - len(self._waiting)
+        if len(waiting) > room:
+            # those of the last arrivals have no room: all matches of a row wait, or none
+            order = np.argsort(waiting.n, kind="stable")
+            cut = waiting.n[order[max(room, 0)]]
+            out = np.unique(waiting.n[waiting.n >= cut])
+            rows = np.searchsorted(self._live["n"], out)
+            self._runner.refused.append((rows, np.full(len(rows), (
+                f"its matches cannot wait: more than {limit:,} would, until nothing can undo them "
+                "(max_matches)"), object)))
+            keep = np.flatnonzero(waiting.n < cut)
+            waiting = Rows(waiting.key[keep], waiting.time[keep], waiting.n[keep],
+                           waiting.payload.take(pa.array(keep)))
+        if len(waiting):
             self._waiting.add(waiting)
-        if len(self._waiting) > self._config.max_matches:
-            raise DataError("too many matches wait until nothing can undo them", step="match",
-                            expected=f"at most {self._config.max_matches} (max_matches)",
-                            got=len(self._waiting),
-                            hint='narrow WHERE or WITHIN, use emit="eager", or raise max_matches')
 
     # -- keys -----------------------------------------------------------------------------------
 
@@ -215,6 +247,10 @@ class MatchLogic(KeyedLogic):
         self._bound = config.pattern.bind(schema, config.roles)
         self._runner = Runner(config, self._bound)
         self._live: Live = self._runner.live
+        if config.skip is not None:
+            self._skipper = Skipper(config.skip, len(config.pattern.components),
+                                    config.pattern.window)
+            self._skipper.points = self._known_skips
 
     def _compact(self) -> None:
         live, mark = self._live, self._marks["mark"]
@@ -225,7 +261,8 @@ class MatchLogic(KeyedLogic):
             self._keep_only(~dead)
 
     def _keep_only(self, mask: NDArray[np.bool_]) -> None:
-        live, keep = self._live, np.flatnonzero(mask)
+        live = self._live
+        keep = np.flatnonzero(mask & (live["mask"] != 0))
         self._runner.refill(live.payload(keep), live["time"][keep], live["n"][keep],
                             live["stream"][keep])
 
@@ -240,6 +277,21 @@ class MatchLogic(KeyedLogic):
             order = np.argsort(held.n)
             self._runner.refill(held.payload(order), held.time[order], held.n[order],
                                 held.slot[order])
+        if self._skipper is not None:
+            self._resume_skips(self._skipper)
+
+    def _resume_skips(self, skipper: Skipper) -> None:
+        config, live = self._config, self._live
+        points = self._skips.due(np.full(self.keys.room, FOREVER))
+        skipper.points = []
+        if len(points):
+            over = points.payload(np.arange(len(points))).column("over").to_pylist()
+            skipper.points = list(zip(points.n.tolist(), over, strict=True))
+        self._known_skips = list(skipper.points)
+        if config.emit == "eager" and live.rows:
+            open_ = self._runner.undecided(self._marks["mark"])
+            skipper.resume(open_, identify(open_, live, len(config.pattern.components),
+                                           config.roles.arrival), live)
 
     # -- state ----------------------------------------------------------------------------------
 
@@ -256,7 +308,8 @@ class MatchLogic(KeyedLogic):
         if self._bound is not None and self._changed:
             self._save_events()
         return {**super().save(), "marks": self._marks.save(), "events": self._events.save(),
-                "waiting": self._waiting.save(), "estimator": self._estimator.save(),
+                "waiting": self._waiting.save(), "skips": self._skips.save(),
+                "estimator": self._estimator.save(),
                 "sources": None if self._sources is None else self._sources.save()}
 
     def _save_events(self) -> None:
@@ -266,13 +319,32 @@ class MatchLogic(KeyedLogic):
             oldest = less(mark, self._config.retention)
             held = self._events.due(np.where(oldest == NEVER, NEVER, oldest - (oldest != NEVER)))
             self._events.leave(held, np.ones(len(held), bool))
-        new = np.flatnonzero((live["n"] >= self._saved)
+        new = np.flatnonzero((live["n"] >= self._saved) & (live["mask"] != 0)
                              & ~self._outdated(live["time"], live["stream"]))
         if len(new):
             self._events.add(Rows(live["stream"][new], live["time"][new], live["n"][new],
                                   live.payload(new)))
         self._saved = self.count
         self._changed = False
+        if self._skipper is not None:
+            self._save_skips(self._skipper)
+
+    def _save_skips(self, skipper: Skipper) -> None:
+        """The same for the points of AFTER MATCH SKIP."""
+        live, mark = self._live, self._marks["mark"]
+        if len(mark):
+            oldest = less(mark, self._config.retention)
+            held = self._skips.due(np.where(oldest == NEVER, NEVER, oldest - (oldest != NEVER)))
+            self._skips.leave(held, np.ones(len(held), bool))
+        new = [p for p in skipper.points if p not in self._known_skips]
+        rows = np.searchsorted(live["n"], np.array([n for n, _ in new], np.int64))
+        good = np.array([i for i, r in enumerate(rows)
+                         if r < live.rows and live["n"][r] == new[i][0]], np.int64)
+        rows = rows[good]
+        if len(rows):
+            self._skips.add(Rows(live["stream"][rows], live["time"][rows], live["n"][rows],
+                                 pa.record_batch({"over": [new[i][1] for i in good]})))
+        self._known_skips = list(skipper.points)
 
     def load(self, meta: Mapping[str, Any]) -> None:
         """Read what `save` wrote."""
@@ -280,6 +352,8 @@ class MatchLogic(KeyedLogic):
         self._marks.load(meta["marks"])
         self._events.load(meta["events"])
         self._waiting.load(meta["waiting"])
+        if "skips" in meta:
+            self._skips.load(meta["skips"])
         self._estimator.load(meta["estimator"])
         if self._sources is not None:
             self._sources.load(meta["sources"])
@@ -308,7 +382,8 @@ class MatchLogic(KeyedLogic):
         self._need()
         if self._bound is None:
             return 0
-        return self._live.rows - int(self._outdated(self._live["time"], self._live["stream"]).sum())
+        live = self._live
+        return int((~self._outdated(live["time"], live["stream"]) & (live["mask"] != 0)).sum())
 
     def ready_schema(self) -> pa.Schema | None:
         """The columns of `Out.ready`, once the input's are known."""

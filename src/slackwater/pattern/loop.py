@@ -6,19 +6,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slackwater.core.compiled import njit
-from slackwater.pattern.construct import (
-    ERROR,
-    MATCHES,
-    ROWS,
-    Found,
-    Scratch,
-    construct,
-    undone,
-)
+from slackwater.pattern.accept import Scratch, undone
+from slackwater.pattern.construct import ERROR, MATCHES, ROWS, Found, construct
+from slackwater.pattern.explore import explore
 from slackwater.pattern.follow import follow
 from slackwater.pattern.program import Programs
 from slackwater.pattern.schedule import Plan
-from slackwater.pattern.stacks import Events, Stacks, count_time, inner, insert, purge, put
+from slackwater.pattern.stacks import (
+    Events,
+    Stacks,
+    count_time,
+    inner,
+    insert,
+    purge,
+    put,
+    take_out,
+)
 
 __all__ = ["build", "run_any", "run_starts", "run_stepwise", "still_holds"]
 
@@ -41,8 +44,11 @@ def build(order: Int64, part: Int64, mask: Int64, plan: Plan, ev: Events, st: St
 @njit(cache=True)
 def run_any(order: Int64, part: Int64, mask: Int64, oldest: Int64, new: int, plan: Plan,
             prog: Programs, ev: Events, st: Stacks, s: Scratch, found: Found, use_clock: bool,
-            retract: bool) -> Found:
+            retract: bool, refused: Int64) -> Found:
     """Under `skip_till_any`: insert each row and build the matches it completes.
+
+    A row that completes (or undoes) more than the limit is taken out again, with all it found, and
+    `refused` says why, from row `new` on.
 
     `oldest` a row, from row `new` on: what is older can be purged when the row is handled.  With
     `retract` (rows in arrival order) a negated event also undoes the matches that its arrival takes
@@ -57,6 +63,7 @@ def run_any(order: Int64, part: Int64, mask: Int64, oldest: Int64, new: int, pla
     for row in order:
         p, bits = part[row], mask[row]
         base = p * stacks
+        matches, events, clock = found.fill[MATCHES], found.fill[ROWS], clocks[p]
         purge(time, starts, sizes, bases, rows, base, bits, oldest[row - new])
         if retract:
             for q in range(len(gap)):
@@ -64,12 +71,16 @@ def run_any(order: Int64, part: Int64, mask: Int64, oldest: Int64, new: int, pla
                     found = construct(m + gap[q], row, np.int64(0), base, q, plan, prog, ev, st, s,
                                       found)
                     if found.fill[ERROR]:
-                        return found
+                        break
                     insert(time, seq, tied, starts, sizes, bases, rows, rips, base + m + q, row,
                            np.bool_(False), np.bool_(False), np.bool_(False))
             bits &= (np.int64(1) << m) - 1
-            if bits == 0:
+            if bits == 0 and not found.fill[ERROR]:
                 continue
+        if found.fill[ERROR]:
+            _refuse(row, new, matches, events, found, refused)
+            take_out(time, seq, starts, sizes, bases, rows, rips, base, row, mask[row], m)
+            continue
         in_order = put(time, seq, tied, starts, sizes, bases, rows, rips, clocks, row, base, p,
                        bits, m, use_clock, positions)
         if in_order and not bits & last:
@@ -79,8 +90,19 @@ def run_any(order: Int64, part: Int64, mask: Int64, oldest: Int64, new: int, pla
                 found = construct(c, row, positions[c], base, np.int64(-1), plan, prog, ev, st, s,
                                   found)
                 if found.fill[ERROR]:
-                    return found
+                    _refuse(row, new, matches, events, found, refused)
+                    take_out(time, seq, starts, sizes, bases, rows, rips, base, row, mask[row], m)
+                    clocks[p] = clock
+                    break
     return found
+
+
+@inner
+def _refuse(row: int, new: int, matches: int, events: int, found: Found, refused: Int64) -> None:
+    """Forget what a row found, and write down why."""
+    refused[row - new] = found.fill[ERROR]
+    found.fill[ERROR] = 0
+    found.fill[MATCHES], found.fill[ROWS] = matches, events
 
 
 @inner
@@ -89,7 +111,7 @@ def _starts(row: int, mask: int, plan: Plan, ev: Events) -> tuple[int, int]:
     m = plan.m
     latest = ev.time[row]
     for q in range(len(plan.gap)):
-        if mask >> (m + q) & 1 and plan.gap[q] == 0:
+        if mask >> (m + q) & 1 and plan.gap[q] < plan.heads:
             latest = ev.time[row] + plan.window
     return ev.time[row] - plan.window, latest
 
@@ -116,11 +138,35 @@ def _lengths(found: Found, first: int, last: int, at: int, m: int) -> Int64:
     return begin
 
 
+@inner
+def _from_start(first: int, comp: int, base: int, strict: bool, plan: Plan, prog: Programs,
+                ev: Events, st: Stacks, s: Scratch, found: Found, trigger: int) -> Found:
+    if plan.general:
+        return explore(first, comp, base, plan, prog, ev, st, s, found, trigger)
+    return follow(first, base, strict, plan, prog, ev, st, s, found, trigger)
+
+
+@inner
+def _all_starts(low: int, high: int, base: int, strict: bool, plan: Plan, prog: Programs,
+                ev: Events, st: Stacks, s: Scratch, found: Found, trigger: int) -> Found:
+    """The matches of all first events between two times."""
+    for comp in range(plan.heads):
+        sid = base + comp
+        for i in range(count_time(ev, st, sid, low), count_time(ev, st, sid, high + 1)):
+            found = _from_start(st.row[st.start[sid] + i], comp, base, strict, plan, prog, ev, st,
+                                s, found, trigger)
+            if found.fill[ERROR]:
+                return found
+    return found
+
+
 @njit(cache=True)
 def run_stepwise(order: Int64, part: Int64, mask: Int64, oldest: Int64, new: int, plan: Plan,
                  prog: Programs, ev: Events, st: Stacks, s: Scratch, found: Found,
-                 strict: bool) -> Found:
+                 strict: bool, refused: Int64) -> Found:
     """Under `skip_till_next` and `strict`, eager: what each arrival changes.
+
+    `refused` as in `run_any`.
 
     The matches of every first event in reach are made without the new event and with it, and the
     difference is told: what is gone as −1, what is new as +1; op 0 marks what stays.
@@ -133,24 +179,23 @@ def run_stepwise(order: Int64, part: Int64, mask: Int64, oldest: Int64, new: int
     for row in order:
         p = part[row]
         base = p * stacks
-        purge(time, starts, sizes, bases, rows, base, mask[row] | 1, oldest[row - new])
+        purge(time, starts, sizes, bases, rows, base, mask[row] | ((1 << plan.heads) - 1),
+              oldest[row - new])
         low, high = _starts(row, mask[row], plan, ev)
-        kept, kept_rows = found.fill[MATCHES], found.fill[ROWS]
-        lo, hi = count_time(ev, st, base, low), count_time(ev, st, base, high + 1)
-        for i in range(lo, hi):
-            found = follow(st.row[st.start[base] + i], base, strict, plan, prog, ev, st, s, found,
-                           row)
-            if found.fill[ERROR]:
-                return found
+        kept, kept_rows, clock = found.fill[MATCHES], found.fill[ROWS], clocks[p]
+        found = _all_starts(low, high, base, strict, plan, prog, ev, st, s, found, row)
+        if found.fill[ERROR]:
+            _refuse(row, new, kept, kept_rows, found, refused)
+            continue
         before = found.fill[MATCHES]
         put(time, seq, tied, starts, sizes, bases, rows, rips, clocks, row, base, p, mask[row], m,
             True, positions)
-        lo, hi = count_time(ev, st, base, low), count_time(ev, st, base, high + 1)
-        for i in range(lo, hi):
-            found = follow(st.row[st.start[base] + i], base, strict, plan, prog, ev, st, s, found,
-                           row)
-            if found.fill[ERROR]:
-                return found
+        found = _all_starts(low, high, base, strict, plan, prog, ev, st, s, found, row)
+        if found.fill[ERROR]:
+            _refuse(row, new, kept, kept_rows, found, refused)
+            take_out(time, seq, starts, sizes, bases, rows, rips, base, row, mask[row], m)
+            clocks[p] = clock
+            continue
         after = found.fill[MATCHES]
         begin = _lengths(found, kept, after, kept_rows, m)
         # both lists are in the order of their first events, so equal ones are near each other
@@ -186,13 +231,21 @@ def _keep_changes(found: Found, first: int, last: int, begin: Int64, m: int) -> 
 
 
 @njit(cache=True)
-def run_starts(starts: Int64, part: Int64, plan: Plan, prog: Programs, ev: Events, st: Stacks,
-               s: Scratch, found: Found, strict: bool) -> Found:
-    """The matches of the given first events; the trigger of each is its first event."""
-    for row in starts:
-        found = follow(row, part[row] * plan.stacks, strict, plan, prog, ev, st, s, found, row)
+def run_starts(starts: Int64, part: Int64, mask: Int64, plan: Plan, prog: Programs, ev: Events,
+               st: Stacks, s: Scratch, found: Found, strict: bool, refused: Int64) -> Found:
+    """The matches of the given first events; the trigger of each is its first event.
+
+    `refused` says, for each of them, why it has none if it has too many.
+    """
+    for i in range(len(starts)):
+        row = starts[i]
+        matches, events = found.fill[MATCHES], found.fill[ROWS]
+        for comp in range(plan.heads):
+            if mask[row] >> comp & 1 and not found.fill[ERROR]:
+                found = _from_start(row, comp, part[row] * plan.stacks, strict, plan, prog, ev, st,
+                                    s, found, row)
         if found.fill[ERROR]:
-            return found
+            _refuse(i, np.int64(0), matches, events, found, refused)
     return found
 
 

@@ -12,12 +12,14 @@ from slackwater.core.kernel import Store
 from slackwater.core.punctuation import declared
 from slackwater.core.stage import Stage
 from slackwater.pattern.pattern import Pattern
+from slackwater.pattern.schedule import FOLLOWING, STRICT
 from slackwater.reorder.policies.named import as_policy, default_policy
 from slackwater.reorder.policies.static import Static
 from slackwater.reorder.policy import Policy
 
 if TYPE_CHECKING:
     from slackwater.pattern.logic import MatchLogic
+    from slackwater.pattern.skip import Skip
 
 __all__ = ["EMIT", "SELECT", "Match"]
 
@@ -56,10 +58,14 @@ class Match(Stage):
         if an event that arrives later undoes it, again with op ``"-"`` and the same id.
     select
         ``"skip_till_any"``: every combination of events.  ``"skip_till_next"``: from each first
-        event, always the next that fits.  ``"strict"``: as that, and no event in between.
+        event, always the next that fits.  ``"strict"``: as that, and no event in between.  A gap of
+        the pattern may say otherwise (``A a => B b``).
     max_matches
-        How many matches one event may complete, and how many may wait for being final; beyond that
-        the run fails.  Partial results count too: 64 steps of construction for each.
+        How many matches one event may complete, and how many may wait for being final.  Partial
+        results count too: 64 steps of construction for each.  An event beyond that is quarantined
+        with the reason, no match uses it, and the stream goes on.  Which of the events that meet is
+        the one too many depends on the order in which they are looked at: that of arrival, inside a
+        batch that of time.
     max_future_skew
         A row stamped further ahead of its arrival is quarantined.
     forget_after
@@ -120,10 +126,12 @@ class Match(Stage):
                 object.__setattr__(self, name, micros(getattr(self, name), name=name))
         _one_of("emit", self.emit, EMIT)
         _one_of("select", self.select, SELECT)
-        if self.roles.type is None:
+        typed = [*(c.types for c in self.pattern.components),
+                 *(n.types for n in self.pattern.negations)]
+        if self.roles.type is None and any(typed):
             raise ConfigError("no column has the role 'type'", step="match",
                               expected="the column that tells SHELF from EXIT",
-                              hint='say type="…"')
+                              hint='say type="…", or use ANY, which takes events of every type')
         if self.max_matches < 1:
             raise ConfigError("would refuse every match", step="max_matches", expected="≥ 1",
                               got=self.max_matches)
@@ -136,10 +144,29 @@ class Match(Stage):
         final before the window after it has closed.
         """
         pattern = self.pattern
-        gaps = {n.gap for n in pattern.negations}
-        open_end = len(pattern.components) in gaps or (
-            self.select != "skip_till_any" and pattern.components[-1].kleene)
-        return pattern.window * (2 if 0 in gaps and open_end else 1)
+        gaps, parts = [n.gap for n in pattern.negations], pattern.components
+        leading = any(all(c.optional for c in parts[:gap]) for gap in gaps)
+        trailing = any(all(c.optional for c in parts[gap:]) for gap in gaps)
+        open_end = trailing or self.skip is not None or (
+            self.may_grow and (parts[-1].kleene or parts[-1].optional))
+        return pattern.window * (2 if leading and open_end else 1)
+
+    @property
+    def may_grow(self) -> bool:
+        """Whether a match that could be longer is none: anywhere but under `skip_till_any`."""
+        said = {way for c in self.pattern.components for way in (c.before, c.inside)}
+        return self.select != "skip_till_any" or bool(said & {FOLLOWING, STRICT})
+
+    @property
+    def looks_at_all(self) -> bool:
+        """Whether events of any type count, because nothing may lie between two events."""
+        return self.select == "strict" or any(
+            STRICT in (c.before, c.inside) for c in self.pattern.components)
+
+    @property
+    def skip(self) -> Skip | None:
+        """Where the next match may begin after one; None: anywhere."""
+        return getattr(self.pattern, "skip", None)
 
     @property
     def policy(self) -> Policy:

@@ -27,7 +27,8 @@ class Matched:
     rows
         The events, each once.
     index
-        A component: the events of all matches, one match after the other.
+        A component: the events of all matches, one match after the other; −1 for a single event
+        that a match does without.
     offsets
         A component: where each match begins in its `index`, and the end.
     """
@@ -41,7 +42,8 @@ class Matched:
 
     def column(self, component: int, name: str) -> pa.Array:
         """A column's values for the events of a component."""
-        return self.rows.column(name).take(pa.array(self.index[component]))
+        which = self.index[component]
+        return self.rows.column(name).take(pa.array(which, mask=which < 0))
 
 
 class Bound(Protocol):

@@ -10,20 +10,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slackwater.pattern.aggregate import INTEGER, NULL, REAL, Aggregate, fold
 from slackwater.pattern.stacks import Events, inner
 
-__all__ = ["Aggregate", "Condition", "Op", "Programs", "assemble", "holds"]
+__all__ = ["Aggregate", "Condition", "Op", "Programs", "assemble", "holds", "run"]
 
 Int64 = NDArray[np.int64]
 
 
 class Op(IntEnum):
-    """What the machine can do.  I works on int64, F on float64, the others on both."""
+    """What the machine can do.  I works on int64, F on float64, the others on both.
+
+    First what puts a value on the stack, then what changes the topmost, then what joins two.
+    """
 
     NULL = 0
     CONST_I = 1  # a: index of the constant
@@ -35,45 +39,60 @@ class Op(IntEnum):
     AGG_I = 7  # a: component, b: column, c: Aggregate
     AGG_F = 8
     TO_F = 9
-    ROUND = 10
-    ADD_I = 11
-    SUB_I = 12
-    MUL_I = 13
-    MOD_I = 14
-    ADD_F = 15
-    SUB_F = 16
-    MUL_F = 17
-    DIV_F = 18
-    MOD_F = 19
-    EQ = 20
-    NE = 21
-    LT = 22
-    LE = 23
-    GT = 24
-    GE = 25
-    AND = 26
-    OR = 27
-    NOT = 28
-    IS_NULL = 29
-    ABS = 30
-    LEAST = 31
-    GREATEST = 32
-    COALESCE = 33
-    SQRT = 34
-    FLOOR = 35
-    CEIL = 36
+    ROUND = 10  # to int64
+    NOT = 11
+    IS_NULL = 12
+    NEG_I = 13
+    NEG_F = 14
+    ABS_I = 15
+    ABS_F = 16
+    SIGN_I = 17
+    SIGN_F = 18
+    SQRT = 19
+    FLOOR = 20
+    CEIL = 21
+    ROUND_F = 22
+    SECONDS = 23  # microseconds to seconds
+    ADD_I = 24
+    SUB_I = 25
+    MUL_I = 26
+    MOD_I = 27
+    DIV_I = 28  # downwards
+    ADD_F = 29
+    SUB_F = 30
+    MUL_F = 31
+    DIV_F = 32
+    MOD_F = 33
+    EQ = 34
+    NE = 35
+    LT = 36
+    LE = 37
+    GT = 38
+    GE = 39
+    AND = 40
+    OR = 41
+    LEAST = 42
+    GREATEST = 43
+    COALESCE = 44
+    NULLIF = 45
 
 
-class Aggregate(IntEnum):
-    """Over the elements of a Kleene component."""
-
-    COUNT = 0  # b < 0: all elements, else those where the column is not NULL
-    SUM = 1
-    AVG = 2
-    MIN = 3
-    MAX = 4
-    FIRST = 5
-    LAST = 6
+# compiled code knows numbers only
+_NULL, _CONST_I, _CONST_F, _LOAD_F, _PREV_F, _AGG_I, _AGG_F = (int(o) for o in (
+    Op.NULL, Op.CONST_I, Op.CONST_F, Op.LOAD_F, Op.PREV_F, Op.AGG_I, Op.AGG_F))
+_TO_F, _ROUND, _NOT, _IS_NULL, _NEG_I, _NEG_F, _ABS_I, _ABS_F = (int(o) for o in (
+    Op.TO_F, Op.ROUND, Op.NOT, Op.IS_NULL, Op.NEG_I, Op.NEG_F, Op.ABS_I, Op.ABS_F))
+_SIGN_I, _SIGN_F, _SQRT, _FLOOR, _CEIL, _ROUND_F, _SECONDS = (int(o) for o in (
+    Op.SIGN_I, Op.SIGN_F, Op.SQRT, Op.FLOOR, Op.CEIL, Op.ROUND_F, Op.SECONDS))
+_ADD_I, _SUB_I, _MUL_I, _MOD_I, _DIV_I, _ADD_F, _SUB_F, _MUL_F, _DIV_F, _MOD_F = (
+    int(o) for o in (Op.ADD_I, Op.SUB_I, Op.MUL_I, Op.MOD_I, Op.DIV_I, Op.ADD_F, Op.SUB_F, Op.MUL_F,
+                     Op.DIV_F, Op.MOD_F))
+_EQ, _NE, _LT, _LE, _GT, _GE, _AND, _OR = (int(o) for o in (
+    Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE, Op.AND, Op.OR))
+_LEAST, _GREATEST, _COALESCE, _NULLIF = (int(o) for o in (
+    Op.LEAST, Op.GREATEST, Op.COALESCE, Op.NULLIF))
+_LOAD_LAST = int(Op.LOAD_F)
+_SMALLEST, _GREATEST_INT = -(2**63), 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -121,7 +140,7 @@ class Programs(NamedTuple):
     pairs: NDArray[np.bool_]
     stack_i: Int64  # scratch
     stack_f: NDArray[np.float64]
-    stack_k: Int64  # 0 NULL, 1 int64, 2 float64
+    stack_k: Int64  # NULL, INTEGER or REAL
 
 
 def assemble(conditions: list[Condition]) -> Programs:
@@ -147,130 +166,120 @@ def assemble(conditions: list[Condition]) -> Programs:
 
 
 @inner
-def _aggregate(kind: int, column: int, real: bool, first: int, last: int, chain: Int64, ev: Events,
-               at: int, prog: Programs) -> None:
-    si, sf, sk = prog.stack_i, prog.stack_f, prog.stack_k
-    if kind == 0:
-        count = 0
-        for i in range(first, last + 1):
-            if column < 0 or ev.known[column, chain[i]]:
-                count += 1
-        si[at], sk[at] = count, 1
-        return
-    if kind >= 5:
-        row = chain[first] if kind == 5 else chain[last]
-        si[at], sf[at] = ev.value[column, row], ev.real[column, row]
-        sk[at] = (2 if real else 1) if ev.known[column, row] else 0
-        return
-    count, total_i, total_f = 0, 0, 0.0
-    least_i, least_f, most_i, most_f = 0, 0.0, 0, 0.0
-    for i in range(first, last + 1):
-        row = chain[i]
-        if not ev.known[column, row]:
-            continue
-        vi = 0 if real else ev.value[column, row]
-        vf = ev.real[column, row] if real else float(ev.value[column, row])
-        total_i += vi
-        total_f += vf
-        if count == 0 or vf < least_f or vi < least_i:
-            least_i, least_f = vi, vf
-        if count == 0 or vf > most_f or vi > most_i:
-            most_i, most_f = vi, vf
-        count += 1
-    if count == 0:
-        sk[at] = 0
-    elif kind == 2:
-        sf[at] = total_f / count
-        sk[at] = 2 if np.isfinite(sf[at]) else 0
-    else:
-        si[at] = total_i if kind == 1 else least_i if kind == 3 else most_i
-        sf[at] = total_f if kind == 1 else least_f if kind == 3 else most_f
-        sk[at] = 2 if real else 1
-        if kind == 1 and (abs(total_f) >= 9.2e18 if not real else not np.isfinite(total_f)):
-            sk[at] = 0
+def _product(a: int, b: int) -> tuple[Any, Any]:
+    """The product, and whether it fits; only near the limit it takes a division to know."""
+    rough = abs(float(a) * float(b))
+    if rough < 9.2e18:
+        return a * b, True
+    if rough > 9.3e18:
+        return np.int64(0), False
+    # in the limit's neighbourhood neither is 0; sizes are exact as unsigned numbers
+    most = np.uint64(2**63 - 1) if (a < 0) == (b < 0) else np.uint64(2**63)
+    size_a = np.uint64(2**63) if a == _SMALLEST else np.uint64(abs(a))
+    size_b = np.uint64(2**63) if b == _SMALLEST else np.uint64(abs(b))
+    return a * b, size_a <= most // size_b
+
+
+@inner
+def _whole(op: int, a: int, b: int) -> tuple[Any, Any]:
+    """Arithmetic on int64, and whether there is a result."""
+    # asked before: what a compiler makes of a sum that has gone round is its own affair
+    if op == _ADD_I:
+        return a + b, a <= _GREATEST_INT - b if b >= 0 else a >= _SMALLEST - b
+    if op == _SUB_I:
+        return a - b, a >= _SMALLEST + b if b >= 0 else a <= _GREATEST_INT + b
+    if op == _MUL_I:
+        return _product(a, b)
+    if op == _DIV_I:
+        if b <= 0:
+            return np.int64(0), False
+        return a // b, True
+    if b == 0:
+        return np.int64(0), False
+    if b == -1:
+        return np.int64(0), True
+    rest = a % b  # with the sign of b; ours has that of a
+    if rest != 0 and (rest < 0) != (a < 0):
+        rest -= b
+    return rest, True
 
 
 @inner
 def _arithmetic(op: int, at: int, prog: Programs) -> None:
     """Two operands at `at` and at + 1, the result at `at`; NULL where there is none."""
     si, sf, sk = prog.stack_i, prog.stack_f, prog.stack_k
-    if sk[at] == 0 or sk[at + 1] == 0:
-        sk[at] = 0
+    if sk[at] == NULL or sk[at + 1] == NULL:
+        sk[at] = NULL
         return
-    if op <= 14:
-        a, b = si[at], si[at + 1]
-        if op == 14:
-            if b == 0:
-                sk[at] = 0
-            elif b == -1:
-                si[at] = 0
-            else:
-                size = abs(a) % abs(b)
-                si[at] = -size if a < 0 else size
-            return
-        rough = float(a) + float(b) if op == 11 else (
-            float(a) - float(b) if op == 12 else float(a) * float(b))
-        if abs(rough) >= 9.223372036854775e18:
-            sk[at] = 0
-            return
-        si[at] = a + b if op == 11 else (a - b if op == 12 else a * b)
+    if op <= _DIV_I:
+        found, fits = _whole(op, si[at], si[at + 1])
+        si[at] = found
+        if not fits:
+            sk[at] = NULL
         return
     x, y = sf[at], sf[at + 1]
-    if op == 15:
+    if op == _ADD_F:
         x += y
-    elif op == 16:
+    elif op == _SUB_F:
         x -= y
-    elif op == 17:
+    elif op == _MUL_F:
         x *= y
     elif y == 0.0:
-        sk[at] = 0
+        sk[at] = NULL
         return
-    elif op == 18:
+    elif op == _DIV_F:
         x /= y
     else:
         x -= y * np.trunc(x / y)
     sf[at] = x
     if not np.isfinite(x):
-        sk[at] = 0
+        sk[at] = NULL
 
 
 @inner
 def _compare(op: int, at: int, prog: Programs) -> None:
     si, sf, sk = prog.stack_i, prog.stack_f, prog.stack_k
-    if sk[at] == 0 or sk[at + 1] == 0:
-        sk[at] = 0
+    if sk[at] == NULL or sk[at + 1] == NULL:
+        sk[at] = NULL
         return
-    if sk[at] == 1:
+    if sk[at] == INTEGER:
         less, same = si[at] < si[at + 1], si[at] == si[at + 1]
         more = si[at] > si[at + 1]
     else:
         less, same = sf[at] < sf[at + 1], sf[at] == sf[at + 1]
         more = sf[at] > sf[at + 1]
-    if op == 20:
+    if op == _EQ:
         found = same
-    elif op == 21:
+    elif op == _NE:
         found = not same
-    elif op == 22:
+    elif op == _LT:
         found = less
-    elif op == 23:
+    elif op == _LE:
         found = less or same
-    elif op == 24:
+    elif op == _GT:
         found = more
     else:
         found = more or same
-    si[at], sk[at] = (1 if found else 0), 1
+    si[at], sk[at] = (1 if found else 0), INTEGER
 
 
 @inner
 def _choose(op: int, at: int, prog: Programs) -> None:
-    """LEAST, GREATEST and COALESCE of two; a NULL gives way to the other."""
+    """LEAST, GREATEST, COALESCE: a NULL (a NaN too, but for COALESCE) gives way; and NULLIF."""
     si, sf, sk = prog.stack_i, prog.stack_f, prog.stack_k
-    take = sk[at] == 0
-    if not take and sk[at + 1] != 0 and op != 33:
-        if sk[at] == 1:
-            take = si[at + 1] < si[at] if op == 31 else si[at + 1] > si[at]
+    if op == _NULLIF:
+        if sk[at] != NULL and sk[at + 1] != NULL and (
+                si[at] == si[at + 1] if sk[at] == INTEGER else sf[at] == sf[at + 1]):
+            sk[at] = NULL
+        return
+    take = sk[at] == NULL
+    if not take and sk[at + 1] != NULL and op != _COALESCE:
+        if sk[at] == INTEGER:
+            take = si[at + 1] < si[at] if op == _LEAST else si[at + 1] > si[at]
+        elif np.isnan(sf[at]):
+            take = True
         else:
-            take = sf[at + 1] < sf[at] if op == 31 else sf[at + 1] > sf[at]
+            take = sf[at + 1] < sf[at] if op == _LEAST else sf[at + 1] > sf[at]
     if take:
         si[at], sf[at], sk[at] = si[at + 1], sf[at + 1], sk[at + 1]
 
@@ -278,52 +287,72 @@ def _choose(op: int, at: int, prog: Programs) -> None:
 @inner
 def _unary(op: int, at: int, prog: Programs) -> None:
     si, sf, sk = prog.stack_i, prog.stack_f, prog.stack_k
-    if op == 29:
-        si[at], sk[at] = (1 if sk[at] == 0 else 0), 1
+    if op == _IS_NULL:
+        si[at], sk[at] = (1 if sk[at] == NULL else 0), INTEGER
         return
-    if sk[at] == 0:
+    if sk[at] == NULL:
         return
-    if op == 9:
-        sf[at], sk[at] = float(si[at]), 2
-    elif op == 10:
-        if abs(sf[at]) < 9.2e18:
-            si[at], sk[at] = int(np.rint(sf[at])), 1
-        else:
-            sk[at] = 0
-    elif op == 28:
+    if op == _NOT:
         si[at] = 1 - si[at]
-    elif op == 30:
-        si[at], sf[at] = abs(si[at]), abs(sf[at])
-    elif op == 34:
-        if sf[at] < 0:
-            sk[at] = 0
+    elif op == _TO_F:
+        sf[at], sk[at] = float(si[at]), REAL
+    elif op == _ROUND:
+        if -9.223372036854775808e18 <= sf[at] < 9.223372036854775808e18:
+            si[at], sk[at] = np.int64(np.rint(sf[at])), INTEGER
         else:
-            sf[at] = np.sqrt(sf[at])
-    elif op == 35:
-        sf[at] = np.floor(sf[at])
-    elif op == 36:
-        sf[at] = np.ceil(sf[at])
+            sk[at] = NULL
+    elif op in (_NEG_I, _ABS_I):
+        if si[at] == _SMALLEST:
+            sk[at] = NULL
+        else:
+            si[at] = -si[at] if op == _NEG_I else abs(si[at])
+    elif op == _SIGN_I:
+        si[at] = 1 if si[at] > 0 else -1 if si[at] < 0 else 0
+    else:
+        x = sf[at]
+        if op == _NEG_F:
+            x = -x
+        elif op == _ABS_F:
+            x = abs(x)
+        elif op == _SIGN_F:
+            x = x if np.isnan(x) or x == 0.0 else (1.0 if x > 0 else -1.0)
+        elif op == _SQRT:
+            x = np.sqrt(x) if x >= 0.0 else np.nan
+        elif op == _FLOOR:
+            x = np.floor(x)
+        elif op == _CEIL:
+            x = np.ceil(x)
+        elif op == _ROUND_F:
+            whole = np.trunc(x)
+            if abs(x - whole) >= 0.5:
+                whole += 1.0 if x > 0 else -1.0
+            x = whole
+        else:
+            x /= 1e6
+        sf[at] = x
+        if not np.isfinite(x):
+            sk[at] = NULL
 
 
 @inner
 def _logic(op: int, at: int, prog: Programs) -> None:
     """AND, OR: NULL unless one side decides."""
     si, sk = prog.stack_i, prog.stack_k
-    decides = 0 if op == 26 else 1
-    a_decides = sk[at] != 0 and si[at] == decides
-    b_decides = sk[at + 1] != 0 and si[at + 1] == decides
+    decides = 0 if op == _AND else 1
+    a_decides = sk[at] != NULL and si[at] == decides
+    b_decides = sk[at + 1] != NULL and si[at + 1] == decides
     if a_decides or b_decides:
-        si[at], sk[at] = decides, 1
-    elif sk[at] == 0 or sk[at + 1] == 0:
-        sk[at] = 0
+        si[at], sk[at] = decides, INTEGER
+    elif sk[at] == NULL or sk[at + 1] == NULL:
+        sk[at] = NULL
     else:
-        si[at], sk[at] = 1 - decides, 1
+        si[at], sk[at] = 1 - decides, INTEGER
 
 
 @inner
-def holds(g: int, prog: Programs, ev: Events, now: Int64, prev: Int64, chain: Int64, first: Int64,
-          last: Int64) -> bool:
-    """Whether condition g is true (not false, not NULL).
+def run(g: int, prog: Programs, ev: Events, now: Int64, prev: Int64, chain: Int64, first: Int64,
+        last: Int64) -> None:
+    """Leave the value of program g at the bottom of the stack.
 
     `now` has the row of each component and negation, `prev` the element before it; a Kleene
     component's elements are chain[first[c]] … chain[last[c]].
@@ -332,34 +361,43 @@ def holds(g: int, prog: Programs, ev: Events, now: Int64, prev: Int64, chain: In
     top = np.int64(0)
     for p in range(prog.start[g], prog.start[g + 1]):
         op, a, b = prog.code[p, 0], prog.code[p, 1], prog.code[p, 2]
-        if op <= 8:
-            if op == 0:
-                sk[top] = 0
-            elif op == 1:
-                si[top], sk[top] = prog.integers[a], 1
-            elif op == 2:
-                sf[top], sk[top] = prog.reals[a], 2
-            elif op >= 7:
-                _aggregate(prog.code[p, 3], b, op == 8, first[a], last[a], chain, ev, top, prog)
+        if op <= _AGG_F:
+            if op == _NULL:
+                sk[top] = NULL
+            elif op == _CONST_I:
+                si[top], sk[top] = prog.integers[a], INTEGER
+            elif op == _CONST_F:
+                sf[top], sk[top] = prog.reals[a], REAL
+            elif op >= _AGG_I:
+                si[top], sf[top], sk[top] = fold(
+                    prog.code[p, 3], b, op == _AGG_F, chain, first[a], last[a], ev.value, ev.real,
+                    ev.known)
             else:
-                row = now[a] if op <= 4 else prev[a]
-                real = op == 4 or op == 6
+                row = now[a] if op <= _LOAD_LAST else prev[a]
+                real = op in (_LOAD_F, _PREV_F)
                 if real:
                     sf[top] = ev.real[b, row]
                 else:
                     si[top] = ev.value[b, row]
-                sk[top] = (2 if real else 1) if ev.known[b, row] else 0
+                sk[top] = (REAL if real else INTEGER) if ev.known[b, row] else NULL
             top += 1
-        elif op == 9 or op == 10 or (28 <= op <= 30) or op >= 34:
+        elif op <= _SECONDS:
             _unary(op, top - 1, prog)
         else:
             top -= 1
-            if op <= 19:
+            if op <= _MOD_F:
                 _arithmetic(op, top - 1, prog)
-            elif op <= 25:
+            elif op <= _GE:
                 _compare(op, top - 1, prog)
-            elif op <= 27:
+            elif op <= _OR:
                 _logic(op, top - 1, prog)
             else:
                 _choose(op, top - 1, prog)
-    return bool(sk[0] == 1 and si[0] == 1)
+
+
+@inner
+def holds(g: int, prog: Programs, ev: Events, now: Int64, prev: Int64, chain: Int64, first: Int64,
+          last: Int64) -> bool:
+    """Whether condition g is true (not false, not NULL)."""
+    run(g, prog, ev, now, prev, chain, first, last)
+    return bool(prog.stack_k[0] == INTEGER and prog.stack_i[0] == 1)

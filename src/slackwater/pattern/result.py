@@ -12,7 +12,7 @@ from slackwater.pattern.live import Live
 from slackwater.pattern.pattern import Bound, Matched
 from slackwater.pattern.schedule import Component
 
-__all__ = ["ready_batch", "ready_schema"]
+__all__ = ["identify", "ready_batch", "ready_schema"]
 
 Int64 = NDArray[np.int64]
 
@@ -46,16 +46,25 @@ def ready_batch(matches: Matches, step: Int64, live: Live, components: tuple[Com
     ids = _event_ids(distinct, payload, live, arrival)
     words = match_ids(ids, np.searchsorted(distinct, matches.rows), matches.counts.ravel(), m)
     time = live["time"]
-    order = np.lexsort((words[1], words[0], time[matches.last(m - 1)], time[matches.first(0)],
+    order = np.lexsort((words[1], words[0], time[matches.tail], time[matches.head],
                         matches.op, step))
     matches, words = matches.take(order), words[:, order]
-    matched = _matched(matches, distinct, payload, m)
+    matched = _matched(matches, distinct, payload, components)
     events = pa.StructArray.from_arrays(
         [_rows_of(matched, c, component) for c, component in enumerate(components)],
         fields=list(layout.field("events").type))
     op = pa.array(np.where(matches.op > 0, "+", "-"), pa.string())
     return pa.RecordBatch.from_arrays(
         [hex_ids(words), op, events, *bound.results(matched)], schema=layout)
+
+
+def identify(matches: Matches, live: Live, m: int, arrival: str | None) -> NDArray[np.uint64]:
+    """The ids of matches, two words each."""
+    if len(matches) == 0:
+        return np.zeros((2, 0), np.uint64)
+    distinct = np.unique(matches.rows)
+    ids = _event_ids(distinct, live.payload(distinct), live, arrival)
+    return match_ids(ids, np.searchsorted(distinct, matches.rows), matches.counts.ravel(), m)
 
 
 def _event_ids(rows: Int64, payload: pa.RecordBatch, live: Live,
@@ -72,17 +81,26 @@ def _event_ids(rows: Int64, payload: pa.RecordBatch, live: Live,
     return ids
 
 
-def _matched(matches: Matches, distinct: Int64, payload: pa.RecordBatch, m: int) -> Matched:
+def _matched(matches: Matches, distinct: Int64, payload: pa.RecordBatch,
+             components: tuple[Component, ...]) -> Matched:
+    m = len(components)
     place = np.searchsorted(distinct, matches.rows)
     owner = np.repeat(np.tile(np.arange(m), len(matches)), matches.counts.ravel())
-    index = tuple(place[owner == c] for c in range(m))
-    offsets = tuple(np.concatenate([[0], np.cumsum(matches.counts[:, c])]) for c in range(m))
-    return Matched(payload, index, offsets)
+    index = [place[owner == c] for c in range(m)]
+    offsets = [np.concatenate([[0], np.cumsum(matches.counts[:, c])]) for c in range(m)]
+    for c, component in enumerate(components):
+        if component.optional and not component.kleene:  # one event a match, −1: it is left out
+            one = np.full(len(matches), -1)
+            one[matches.counts[:, c] > 0] = index[c]
+            index[c], offsets[c] = one, np.arange(len(matches) + 1)
+    return Matched(payload, tuple(index), tuple(offsets))
 
 
 def _rows_of(matched: Matched, c: int, component: Component) -> pa.Array:
-    rows = matched.rows.take(pa.array(matched.index[c]))
-    structs = pa.StructArray.from_arrays(rows.columns, fields=list(rows.schema))
+    which = matched.index[c]
+    rows = matched.rows.take(pa.array(which, mask=which < 0))
+    structs = pa.StructArray.from_arrays(rows.columns, fields=list(rows.schema),
+                                         mask=pa.array(which < 0))
     if not component.kleene:
         return structs
     return pa.ListArray.from_arrays(pa.array(matched.offsets[c], pa.int32()), structs)

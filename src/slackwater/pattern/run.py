@@ -8,20 +8,19 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from slackwater.core.errors import DataError
 from slackwater.core.events import FOREVER, NEVER
 from slackwater.core.kernel import MemoryStore
 from slackwater.core.release import order_by_key
 from slackwater.core.state.buffer import Rows
 from slackwater.core.state.keys import Keys
+from slackwater.pattern.accept import new_scratch
 from slackwater.pattern.construct import (
     BUILT,
-    ERROR,
     MATCHES,
     ROWS,
+    TOO_MANY_MATCHES,
     Found,
     fresh_found,
-    new_scratch,
 )
 from slackwater.pattern.finality import Matches, closes, release_steps
 from slackwater.pattern.live import Live
@@ -29,13 +28,15 @@ from slackwater.pattern.loop import build, run_any, run_starts, run_stepwise, st
 from slackwater.pattern.match import Match
 from slackwater.pattern.pattern import Bound
 from slackwater.pattern.program import assemble
-from slackwater.pattern.schedule import schedule
+from slackwater.pattern.schedule import ANY, FOLLOWING, STRICT, schedule
+from slackwater.pattern.stacks import Pool
 from slackwater.pattern.straight import is_straight, run_straight
 from slackwater.reorder.logic import running_numbers
 
 __all__ = ["FOREVER", "Batch", "Passed", "Runner", "less"]
 
 Int64 = NDArray[np.int64]
+WAYS = {"skip_till_any": ANY, "skip_till_next": FOLLOWING, "strict": STRICT}
 _NOTHING = FOREVER - 1  # the first event has no match so far
 
 
@@ -67,16 +68,20 @@ class Runner:
     def __init__(self, config: Match, bound: Bound) -> None:
         pattern = config.pattern
         self._config, self._bound = config, bound
-        self._strict = config.select == "strict"
+        self._strict = config.looks_at_all
         self._plan = schedule(
             pattern.components, pattern.negations, bound.conditions, window=pattern.window,
-            strict=self._strict, prune=config.use_partition, limit=config.max_matches)
+            strict=self._strict, prune=config.use_partition, limit=config.max_matches,
+            way=WAYS[config.select])
+        self._skips = config.skip is not None
         self._straight = not self._strict and is_straight(self._plan)
         self._programs = assemble(bound.conditions)
         self._within = tuple(dict.fromkeys((*config.roles.key, *bound.partition)))
         self._parts = Keys("parts", self._within, MemoryStore())
         self.live = Live(self._plan, bound.lanes)
         self.built = 0
+        self.refused: list[tuple[Int64, NDArray[np.object_]]] = []
+        """Rows with too many matches, and why; for the logic to hand out."""
 
     # -- events in ------------------------------------------------------------------------------
 
@@ -120,9 +125,9 @@ class Runner:
         wait until they are final.
         """
         config = self._config
-        if config.select == "skip_till_any":
+        if config.select == "skip_till_any" and not self._plan.general:
             found = self._any(batch)
-            if config.emit == "eager" or not len(self._plan.gap):
+            if config.emit == "eager" or not (len(self._plan.gap) or self._skips):
                 return found, found.trigger, None
             return self._until_final(found, batch)
         if config.emit == "eager":
@@ -136,13 +141,18 @@ class Runner:
         retract = config.emit == "eager" and len(plan.gap) > 0
         stepwise = retract or not config.sort_batches
         stream = live["stream"][batch.first:]
-        oldest = less(batch.passed.mark[batch.kept] if stepwise else batch.emitted[stream],
+        # where matches wait, what can undo them is kept until they have been judged
+        oldest = less(batch.passed.mark[batch.kept] if retract else batch.emitted[stream],
                       config.retention)
+        refused = np.zeros(len(stream), np.int64)
         st = live.reserve(self._parts.room, batch.first)
         s = new_scratch(plan.m, len(plan.gap), live.longest())
         found = run_any(self._order(batch.first, stepwise), live["part"], live["mask"], oldest,
                         batch.first, plan, self._programs, live.events(), st, s,
-                        fresh_found(plan.m), config.use_clock, retract)
+                        fresh_found(plan.m), config.use_clock, retract, refused)
+        out = np.flatnonzero(refused)
+        live["mask"][out + batch.first] = 0  # no match uses them, now or later
+        self._hand_out(out + batch.first, refused[out])
         matches = self._matches(found)
         n, begin = live["n"], matches.begin
         completed = (np.maximum.reduceat(n[matches.rows], begin[:-1]) if len(matches)
@@ -154,11 +164,15 @@ class Runner:
         plan, live = self._plan, self.live
         st = live.reserve(self._parts.room, batch.first)
         s = new_scratch(plan.m, len(plan.gap), live.longest())
+        refused = np.zeros(live.rows - batch.first, np.int64)
         found = run_stepwise(self._order(batch.first, True), live["part"], live["mask"],
                              less(batch.passed.mark[batch.kept], self._config.retention),
                              batch.first, plan,
                              self._programs, live.events(), st, s, fresh_found(plan.m),
-                             self._strict)
+                             self._strict, refused)
+        out = np.flatnonzero(refused)
+        live["mask"][out + batch.first] = 0  # no match uses them, now or later
+        self._hand_out(out + batch.first, refused[out])
         matches = self._matches(found)
         return Matches(matches.rows, matches.counts, matches.op, live["n"][matches.trigger])
 
@@ -172,19 +186,28 @@ class Runner:
         part, stream, due = live["part"], live["stream"], live["due"]
         touched = np.zeros(self._parts.room, bool)
         touched[part[batch.first:]] = True
-        starts = np.flatnonzero((live["mask"] & 1 == 1) & (due != FOREVER)
+        starts = np.flatnonzero(self._can_start() & (due != FOREVER)
                                 & (touched[part] | (due < mark[stream])))
         s = new_scratch(plan.m, len(plan.gap), live.longest())
+        refused = np.zeros(len(starts), np.int64)
         if self._straight:
-            found = self._matches(run_straight(starts, part, plan, self._programs, live.events(),
-                                               st, s, fresh_found(plan.m, len(starts) + 1)))
+            found = self._matches(run_straight(
+                starts, part, plan, self._programs, live.events(), st, s,
+                fresh_found(plan.m, len(starts) + 1), refused))
         else:
-            found = self._matches(run_starts(starts, part, plan, self._programs, live.events(), st,
-                                             s, fresh_found(plan.m), self._strict))
+            found = self._matches(run_starts(
+                starts, part, live["mask"], plan, self._programs, live.events(), st, s,
+                fresh_found(plan.m), self._strict, refused))
         close = closes(found, plan, live["time"], numbered=self._config.roles.sequence is not None,
-                       chosen=True)
+                       chosen=True, skips=self._skips,
+                       grows=config.may_grow)
         over = less(mark, plan.window)[stream[starts]] > live["time"][starts]
-        due[starts] = np.where(over, FOREVER, _NOTHING)
+        known = less(emitted, plan.window)[stream[starts]] > live["time"][starts]
+        much = refused > 0
+        # a first event with too many matches is handed out once, when its window has closed
+        due[starts] = np.where(over, FOREVER, np.where(much, live["time"][starts] + plan.window,
+                                                       _NOTHING))
+        self._hand_out(starts[much & over & ~known], refused[much & over & ~known])
         whose = stream[found.trigger]
         undecided = close >= mark[whose]
         np.minimum.at(due, found.trigger[undecided], close[undecided])
@@ -192,11 +215,38 @@ class Runner:
         steps = self._release(close[tell], whose[tell], batch)
         return found.take(tell), steps
 
+    def _can_start(self) -> NDArray[np.bool_]:
+        """Rows that a match can begin with."""
+        return np.asarray(self.live["mask"] & ((1 << self._plan.heads) - 1) != 0)
+
+    def undecided(self, mark: Int64) -> Matches:
+        """Every match of the live events whose window has not closed, for a restart."""
+        config, plan, live = self._config, self._plan, self.live
+        s = new_scratch(plan.m, len(plan.gap), live.longest())
+        open_ = less(mark, plan.window)[live["stream"]] <= live["time"]
+        if config.select == "skip_till_any" and not plan.general:
+            live.pool = Pool(plan.stacks)
+            st = live.reserve(self._parts.room, 0)
+            found = self._matches(run_any(
+                self._order(0, False), live["part"], live["mask"], np.full(live.rows, NEVER), 0,
+                plan, self._programs, live.events(), st, s, fresh_found(plan.m), config.use_clock,
+                False, np.zeros(live.rows, np.int64)))
+            none = np.zeros(len(found), np.int64)
+            found, _ = self._standing(found, none)
+        else:
+            starts = np.flatnonzero(self._can_start() & open_)
+            found = self._matches(run_starts(
+                starts, live["part"], live["mask"], plan, self._programs, live.events(),
+                live.pool.at, s, fresh_found(plan.m), self._strict,
+                np.zeros(len(starts), np.int64)))
+        return found.take(np.flatnonzero(open_[found.head]))
+
     def _until_final(self, found: Matches, batch: Batch) -> tuple[Matches, Int64, Rows | None]:
         live = self.live
         close = closes(found, self._plan, live["time"],
-                       numbered=self._config.roles.sequence is not None, chosen=False)
-        stream = live["stream"][found.first(0)]
+                       numbered=self._config.roles.sequence is not None, chosen=False,
+                       skips=self._skips)
+        stream = live["stream"][found.head]
         step = self._release(close, stream, batch)
         final = step < FOREVER
         now, later = np.flatnonzero(final), np.flatnonzero(~final)
@@ -260,16 +310,20 @@ class Runner:
         order, _ = order_by_key(part, time, n, self._parts.room)
         return order + first
 
+    def _hand_out(self, rows: Int64, why: Int64) -> None:
+        """Note the rows whose matches are too many."""
+        if not len(rows):
+            return
+        limit = self._config.max_matches
+        told = np.where(why == TOO_MANY_MATCHES,
+                        f"completes more than {limit:,} matches (max_matches)",
+                        f"more than {64 * limit:,} partial matches to be looked at "
+                        "(64 × max_matches)").astype(object)
+        self.refused.append((rows, told))
+
     def _matches(self, found: Found) -> Matches:
         """What a loop found, with the trigger's row in `trigger`."""
         self.built += int(found.fill[BUILT])
-        if found.fill[ERROR]:
-            limit = self._config.max_matches
-            what = ("one event completes too many matches" if found.fill[ERROR] == 1 else
-                    "one event needs too many partial matches to be looked at")
-            raise DataError(what, step="match", expected=f"at most {limit} (max_matches)",
-                            hint="narrow WHERE or WITHIN, select skip_till_next, or raise "
-                                 "max_matches")
         rows, count = int(found.fill[ROWS]), int(found.fill[MATCHES])
         m = self._plan.m
         return Matches(found.rows[:rows], found.counts[: count * m].reshape(-1, m),

@@ -18,18 +18,60 @@ from numpy.typing import NDArray
 
 from slackwater.pattern.program import Condition
 
-__all__ = ["Component", "Negation", "Plan", "schedule"]
+__all__ = ["ANY", "FOLLOWING", "STRICT", "Component", "Negation", "Plan", "schedule"]
 
 Int64 = NDArray[np.int64]
 
 
+ANY, FOLLOWING, STRICT = 0, 1, 2
+"""How far apart two events that follow each other in a match may be: any event between them may be
+passed over; only those that do not fit; none."""
+
+
 @dataclass(frozen=True)
 class Component:
-    """A component of a pattern: its variable, the types it takes, and whether it is Kleene plus."""
+    """A component of a pattern.
+
+    Parameters
+    ----------
+    variable
+        Its name.
+    types
+        The types that it takes; none: every event.
+    kleene
+        It stands for a list of events, not for one.
+    least, most
+        How many events it takes (`most` 0: without limit).
+    greedy
+        An event that could go to it or to a component after it goes to it.
+    before, inside
+        ANY, FOLLOWING or STRICT: what may lie between it and the event before it, and between its
+        own events; None: as the whole pattern has it.
+    """
 
     variable: str
     types: tuple[str, ...]
     kleene: bool = False
+    least: int = 1
+    most: int = -1  # none given: 1, or without limit if it is Kleene
+    greedy: bool = False
+    before: int | None = None
+    inside: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.most < 0:
+            object.__setattr__(self, "most", 0 if self.kleene else 1)
+
+    @property
+    def optional(self) -> bool:
+        """A match may do without it."""
+        return self.least == 0
+
+    @property
+    def plain(self) -> bool:
+        """One event, or one and more, as far apart as the whole pattern has it."""
+        return (self.least == 1 and not self.greedy and self.most == (0 if self.kleene else 1)
+                and self.before is None and self.inside is None)
 
 
 @dataclass(frozen=True)
@@ -52,15 +94,25 @@ class Plan(NamedTuple):
     free: NDArray[np.bool_]  # a negation without conditions of its own
     negation_start: Int64  # a negation: its conditions are negation_condition[start … next start]
     negation_condition: Int64
+    match_condition: Int64  # the conditions that every match must satisfy
     at_start: Int64  # a (slot, point): its conditions, likewise
     at_condition: Int64
     prune: bool  # push the window into construction (stack partition)
     limit: int  # matches that one event may complete
+    general: bool  # it has quantifiers: `explore` finds its matches
+    heads: int  # how many components a match can begin with
+    least: Int64
+    most: Int64
+    greedy: NDArray[np.bool_]
+    before: Int64  # a component: ANY, FOLLOWING or STRICT, behind the one before it
+    inside: Int64  # and between its own events
+    everything: bool  # there is a stack with every event
+    named: Int64  # a condition: the components it looks at one event of, as bits
 
 
 def schedule(components: tuple[Component, ...], negations: tuple[Negation, ...],
              conditions: list[Condition], *, window: int, strict: bool, prune: bool,
-             limit: int) -> Plan:
+             limit: int, way: int = ANY) -> Plan:
     """Work out the plan.
 
     The points of a slot: a component (an element of it is placed), m (the match is complete),
@@ -83,7 +135,25 @@ def schedule(components: tuple[Component, ...], negations: tuple[Negation, ...],
     return Plan(
         m, m + len(negations) + strict, window, np.array(kleene, bool),
         np.array([n.gap for n in negations], np.int64),
-        np.array([not o for o in own], bool), *_flat(own), *_flat(points), prune, limit)
+        np.array([not o for o in own], bool), *_flat(own),
+        np.array([g for g, c in enumerate(conditions) if c.negation is None], np.int64),
+        *_flat(points), prune, limit, not all(c.plain for c in components), heads(components),
+        np.array([c.least for c in components], np.int64),
+        np.array([c.most for c in components], np.int64),
+        np.array([c.greedy for c in components], bool),
+        np.array([way if c.before is None else c.before for c in components], np.int64),
+        np.array([way if c.inside is None else c.inside for c in components], np.int64), strict,
+        np.array([_named(c) for c in conditions], np.int64))
+
+
+def heads(components: tuple[Component, ...]) -> int:
+    """How many components a match can begin with."""
+    return next((i + 1 for i, c in enumerate(components) if not c.optional), len(components))
+
+
+def _named(condition: Condition) -> int:
+    return sum(1 << c for c in {*condition.singles, *(
+        () if condition.element is None else (condition.element,))})
 
 
 def _points(condition: Condition, slot: int, m: int) -> list[int]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from slackwater.core.compiled import njit
 
 __all__ = ["Events", "Pool", "Stacks", "count_before", "count_time", "count_upto", "inner",
-           "insert", "is_before", "purge", "put", "search_upto"]
+           "insert", "is_before", "purge", "put", "search_upto", "take_out"]
 
 Int64 = NDArray[np.int64]
 
@@ -155,6 +155,36 @@ def insert(time: Int64, seq: Int64, tied: NDArray[np.bool_], starts: Int64, size
                 break
             rips[i] += 1
     return int(at)
+
+
+@inner
+def take_out(time: Int64, seq: Int64, starts: Int64, sizes: Int64, bases: Int64, rows: Int64,
+             rips: Int64, base: int, row: int, mask: int, m: int) -> None:
+    """Undo `put` of a row: the stacks and pointers are what they were."""
+    bits, c = mask, np.int64(0)
+    while bits:
+        if bits & 1:
+            sid = base + c
+            start, size = starts[sid], sizes[sid]
+            at = size
+            for i in range(size - 1, bases[sid] - 1, -1):
+                if rows[start + i] == row:
+                    at = i
+                    break
+            if at < size:
+                for i in range(start + at, start + size - 1):
+                    rows[i] = rows[i + 1]
+                    rips[i] = rips[i + 1]
+                sizes[sid] = size - 1
+                if c + 1 < m:
+                    after = starts[sid + 1]
+                    for i in range(after + sizes[sid + 1] - 1, after + bases[sid + 1] - 1, -1):
+                        if rows[i] != row and not _earlier(time, seq, row, rows[i]):
+                            break
+                        if rows[i] != row:
+                            rips[i] -= 1
+        bits >>= 1
+        c += 1
 
 
 @inner

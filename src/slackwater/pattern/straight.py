@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slackwater.core.compiled import njit
-from slackwater.pattern.construct import ERROR, MATCHES, ROWS, Found, Scratch
+from slackwater.pattern.accept import Scratch
+from slackwater.pattern.construct import ERROR, MATCHES, ROWS, Found
 from slackwater.pattern.follow import follow
 from slackwater.pattern.program import Programs
 from slackwater.pattern.schedule import Plan
@@ -24,18 +25,19 @@ Int64 = NDArray[np.int64]
 
 def is_straight(plan: Plan) -> bool:
     """Whether `run_straight` can find a plan's matches."""
-    return not plan.kleene.any() and not len(plan.gap) and not len(plan.at_condition)
+    return not (plan.general or plan.kleene.any() or len(plan.gap) or len(plan.at_condition))
 
 
 @njit(cache=True)
 def run_straight(starts: Int64, part: Int64, plan: Plan, prog: Programs, ev: Events, st: Stacks,
-                 s: Scratch, found: Found) -> Found:
+                 s: Scratch, found: Found, refused: Int64) -> Found:
     """The matches of the given first events, as `run_starts` finds them."""
     m, stacks, window = plan.m, plan.stacks, plan.window
     time, seq, tied = ev.time, ev.seq, ev.tied
     begin, size, base, rows = st.start, st.size, st.base, st.row
     out, counts, trigger, op, fill = found
-    for first in starts:
+    for i in range(len(starts)):
+        first = starts[i]
         to, match = fill[ROWS], fill[MATCHES]
         here, stack, latest = first, part[first] * stacks, time[first] + window
         length = 0
@@ -58,7 +60,8 @@ def run_straight(starts: Int64, part: Int64, plan: Plan, prog: Programs, ev: Eve
             found = follow(first, stack, np.bool_(False), plan, prog, ev, st, s, found, first)
             out, counts, trigger, op, fill = found
             if fill[ERROR]:
-                return found
+                refused[i] = fill[ERROR]
+                fill[ERROR], fill[ROWS], fill[MATCHES] = 0, to, match
         elif length == m:
             for c in range(m):
                 counts[match * m + c] = 1

@@ -12,7 +12,7 @@ from slackwater.core.errors import did_you_mean
 from slackwater.pipeline.connectors import FilesSource
 from slackwater.pipeline.mistakes import Mistake, Mistakes, Place
 from slackwater.pipeline.parts import ReadSink, ReadSource, ReadStep
-from slackwater.pipeline.steps import StreamName
+from slackwater.pipeline.steps import PASSED_ON, StreamName
 
 __all__ = ["check_sinks", "sink_columns"]
 
@@ -38,11 +38,11 @@ def check_sinks(sources: Mapping[str, ReadSource], steps: list[ReadStep],
 def sink_columns(stream: StreamName, schema: pa.Schema | None, kind: str) -> list[str] | None:
     """The columns that a sink gets of a stream; None: not known.
 
-    Ready rows of reorder and synchronise have the input's own columns and no others.
+    Ready rows of dedupe, reorder and synchronise have the input's own columns and no others.
     """
     if schema is None:
         return None
-    plain = kind in ("reorder", "synchronise") and stream.outcome == "ready"
+    plain = kind in PASSED_ON and stream.outcome == "ready"
     return [n for n in schema.names if not (plain and n.startswith("_"))]
 
 

@@ -20,8 +20,8 @@ __all__ = ["check_steps"]
 
 Schemas = dict[StreamName, pa.Schema | None]
 
-_DEFAULTS = {"reorder": ("time",), "synchronise": ("time", "source"), "select": ("time",),
-             "event": ("time", "type"), "pairs": ("time_min", "time_max"),
+_DEFAULTS = {"dedupe": ("time",), "reorder": ("time",), "synchronise": ("time", "source"),
+             "select": ("time",), "event": ("time", "type"), "pairs": ("time_min", "time_max"),
              "correlate": ("time_min", "time_max")}
 _ADDED = [pa.field("_reason", pa.string()), pa.field("_released", pa.timestamp("us", "UTC"))]
 

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from slackwater.core.errors import did_you_mean
+from slackwater.core.names import ARRIVAL, RAW, is_reserved
 from slackwater.pipeline.option import option, shown
 
 __all__ = ["SINKS", "SOURCES", "ConsoleSink", "CsvSink", "DeltaSink", "FilesSource",
@@ -19,6 +21,11 @@ __all__ = ["SINKS", "SOURCES", "ConsoleSink", "CsvSink", "DeltaSink", "FilesSour
 Fault = tuple[str, str, str | None]  # option, problem, hint
 
 _STARTING = ("earliest", "latest")
+
+RECORD = {"key": "string", "key_bytes": "binary", "partition": "int", "offset": "bigint",
+          "topic": "string", "timestamp": "timestamp",
+          "headers": "array<struct<key: string, value: string>>"}
+"""What a Kafka record has beside its value, and its type."""
 
 MAX_ROWS = 200_000
 """A topic that has gathered rows for days starts at once, and no micro-batch outgrows the memory.
@@ -30,6 +37,11 @@ class SourceConfig:
     """Base of the sources' configurations."""
 
     kind: ClassVar[str]
+
+    @property
+    def declared(self) -> dict[str, str]:
+        """Columns and types of its rows; none: they are known once it is read."""
+        return dict(getattr(self, "columns", {}))
 
     def __repr__(self) -> str:
         return _told(self)
@@ -100,9 +112,33 @@ class KafkaSource(SourceConfig):
     starting: str = option("choice", "earliest", choices=_STARTING, doc="where a first run begins")
     max_rows: int = option("count", MAX_ROWS, doc="at most so many a micro-batch")
     options: Mapping[str, str] = option("settings", {}, doc="further kafka.* options")
+    record: Mapping[str, str] = option(
+        "settings", {}, doc=f"column: what of the record it holds ({', '.join(RECORD)})")
+    schemas: Mapping[str, str] = option(
+        "avros", {}, doc="Avro in Confluent's frames: id: the schema, or a file that holds it")
+
+    @property
+    def declared(self) -> dict[str, str]:
+        """Columns and types, as far as they are known without the schema."""
+        return {**self.columns, **{name: RECORD[what] for name, what in self.record.items()}} \
+            if self.columns else {}
 
     def faults(self) -> Iterator[Fault]:
-        """JSON needs columns, Avro a schema."""
+        """JSON needs columns, Avro a schema; a record has what it has."""
+        for name, what in self.record.items():
+            if what not in RECORD:
+                yield "record", f"a record has no {what!r}", did_you_mean(what, RECORD) or \
+                    f"{name}: one of {', '.join(RECORD)}"
+            if name in self.columns:
+                yield "record", f"there is a column {name!r} already", "rename one of them"
+            if is_reserved(name) or name.casefold() in (ARRIVAL, RAW):
+                yield "record", f"{name!r} is a name that Slackwater gives itself", \
+                    "rename the column"
+        if self.schemas and self.format != "avro":
+            yield "schemas", "are for format: avro", None
+        for one in self.schemas:
+            if not one.isdecimal():
+                yield "schemas", f"{one!r} is not the id of a schema", "7: event.avsc"
         if self.format == "json":
             yield from _needs_columns(self.columns, "JSON")
             if self.schema is not None:

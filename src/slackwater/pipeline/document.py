@@ -40,11 +40,15 @@ class Sink:
 
 @dataclass(frozen=True)
 class Metrics:
-    """Where a run tells how it is doing: a port for Prometheus, a file of JSON lines."""
+    """Where a run tells how it is doing: a port for Prometheus, a file of JSON lines.
+
+    `results`: whether the log holds a few of the rows that sinks get.
+    """
 
     port: int | None = None
     host: str = "127.0.0.1"
     log: str | None = None
+    results: bool = True
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,8 @@ class Pipeline:
         See the user's page; a trigger of None: the next micro-batch as soon as one is done.
     sources, sinks
         By name.
+    dead_letters
+        Where rows go that a sink refuses.
     steps
         By name, each after those that it reads.
     schemas
@@ -87,6 +93,7 @@ class Pipeline:
     sources: Mapping[str, Source]
     steps: Mapping[str, Step]
     sinks: Mapping[str, Sink]
+    dead_letters: SinkConfig
     schemas: Mapping[StreamName, pa.Schema | None] = field(repr=False, default_factory=dict)
     secrets: Secrets = field(repr=False, compare=False, default_factory=Secrets)
     notes: tuple[Mistake, ...] = ()

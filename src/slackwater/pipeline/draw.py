@@ -50,8 +50,8 @@ def _below(pipeline: Pipeline, node: str, indent: str, drawn: set[str]) -> Itera
 
 
 def _step(step: Step) -> str:
-    word = {"select": "query", "event": "query", "pairs": "query"}.get(step.kind, step.kind)
-    parts = [word]
+    asked = ("select", "recognise", "event", "pairs")
+    parts = ["query" if step.kind in asked else step.kind]
     if step.text is not None:
         parts.append(" ".join(step.text.split()))
     for name, value in step.options.items():

@@ -1,18 +1,22 @@
-"""A run's numbers as Prometheus reads them (text format 0.0.4)."""
+"""A run's numbers for Prometheus, by its own client library."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from slackwater.pipeline.metrics import QUANTILES, Numbers
 
-__all__ = ["METRICS", "prometheus_text"]
+__all__ = ["METRICS", "Collector", "registry_of"]
 
 METRICS: dict[str, tuple[str, str]] = {
     "slackwater_rows_in_total": ("counter", "Rows that a stream's node took in."),
     "slackwater_rows_total": ("counter", "Rows by what became of them: ready, late, quarantined."),
     "slackwater_unreadable_total": ("counter", "Values of a source that could not be read."),
+    "slackwater_dead_letters_total": ("counter", "Rows that a sink has refused."),
     "slackwater_late_share": ("gauge", "Late rows ÷ rows with a usable time, since the start."),
     "slackwater_late_share_bound": ("gauge", "The share that the policy promises to stay under."),
     "slackwater_latency_seconds": ("gauge", "Release − time of ready rows, last micro-batch."),
@@ -37,28 +41,43 @@ _MOST_SOURCES = 1000  # producers told of, the longest silent first: more would 
 Sample = tuple[str, dict[str, str], float]
 
 
-def prometheus_text(numbers: Numbers, now: float | None = None) -> str:
-    """The whole text.
+class Collector:
+    """For a registry of `prometheus_client`: the numbers of a run, as they are when it is asked.
 
     Parameters
     ----------
     numbers
         Of the run.
-    now
-        Epoch seconds; default: the clock.
+    clock
+        Gives epoch seconds.
     """
-    with numbers.lock:
-        samples = list(_samples(numbers, time.time() if now is None else now))
-    by_name: dict[str, list[str]] = {}
-    for name, labels, value in samples:
-        labels = {"pipeline": numbers.pipeline.name, **labels}
-        inside = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
-        by_name.setdefault(name, []).append(f"{name}{{{inside}}} {value:.10g}")
-    lines: list[str] = []
-    for name, (kind, meaning) in METRICS.items():
-        if name in by_name:
-            lines += [f"# HELP {name} {meaning}", f"# TYPE {name} {kind}", *by_name[name]]
-    return "\n".join(lines) + "\n"
+
+    def __init__(self, numbers: Numbers, clock: Callable[[], float] = time.time) -> None:
+        self._numbers, self._clock = numbers, clock
+
+    def collect(self) -> Iterator[Metric]:
+        """All metrics that have a value."""
+        with self._numbers.lock:
+            samples = list(_samples(self._numbers, self._clock()))
+        by_name: dict[str, list[tuple[dict[str, str], float]]] = {}
+        for name, labels, value in samples:
+            by_name.setdefault(name, []).append((labels, value))
+        for name, (kind, meaning) in METRICS.items():
+            found = by_name.get(name)
+            if found is None:
+                continue
+            family = (CounterMetricFamily if kind == "counter" else GaugeMetricFamily)(
+                name, meaning, labels=["pipeline", *found[0][0]])
+            for given, value in found:
+                family.add_metric([self._numbers.pipeline.name, *map(_utf8, given.values())], value)
+            yield family
+
+
+def registry_of(numbers: Numbers, clock: Callable[[], float] = time.time) -> CollectorRegistry:
+    """A registry with the numbers of a run, and nothing else."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(Collector(numbers, clock))
+    return registry
 
 
 def _samples(numbers: Numbers, now: float) -> Iterator[Sample]:
@@ -85,6 +104,8 @@ def _samples(numbers: Numbers, now: float) -> Iterator[Sample]:
         yield "slackwater_batch_seconds_total", label, query.seconds
         yield "slackwater_state_rows", label, query.state_rows
         yield "slackwater_state_bytes", label, query.state_bytes
+    for sink in numbers.pipeline.sinks:
+        yield "slackwater_dead_letters_total", {"sink": sink}, numbers.dead_letters.get(sink, 0)
     yield from _health(numbers, now)
 
 
@@ -99,5 +120,6 @@ def _health(numbers: Numbers, now: float) -> Iterator[Sample]:
         yield "slackwater_source_silence_seconds", label, max(now - health.seen, 0.0)
 
 
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+def _utf8(text: str) -> str:
+    """The text, where half a character of an odd name cannot be written."""
+    return text.encode("utf-8", "replace").decode()

@@ -28,7 +28,7 @@ _FREE = ("servers", "options", "starting", "max_rows", "max_files_per_batch", "t
 """Options of sources that say how to get at the rows, not which rows they are."""
 
 _KERNEL_DECIDES = ("policy", "slack", "max_delay", "max_failures", "max_future_skew",
-                   "max_matches", "sources", "quiet")
+                   "max_matches", "sources", "quiet", "within")
 """Options of steps that a kernel may be restored with changed, if it agrees."""
 
 _DEFAULT = "(default)"

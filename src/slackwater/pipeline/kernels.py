@@ -12,6 +12,7 @@ from slackwater.core.events import Roles
 from slackwater.correlate import Correlate
 from slackwater.correlate.logic import SIDES
 from slackwater.correlate.rows import check_columns, check_key_types, pair_columns, split_by
+from slackwater.dedupe import Dedupe
 from slackwater.pattern.result import ready_schema
 from slackwater.pipeline.columns import ARRIVAL, RAW
 from slackwater.pipeline.steps import Step
@@ -19,6 +20,7 @@ from slackwater.query import SelectQuery
 from slackwater.query.correlate_parse import parse_correlate
 from slackwater.query.correlate_plan import plan_correlate
 from slackwater.query.event_query import event_query
+from slackwater.query.recognise import RecogniseQuery
 from slackwater.reorder import Reorder
 from slackwater.synchronise import method_named
 
@@ -96,6 +98,14 @@ def _passed_on(schema: pa.Schema | None) -> pa.Schema | None:
     return pa.schema([*own, pa.field(ARRIVAL, _STAMP)])
 
 
+def _dedupe(step: Step, schema: pa.Schema | None) -> Made:
+    roles = _roles(step, schema)
+    kernel = Dedupe(roles, **kernel_options(step))
+    if schema is not None:
+        roles.check(schema.names, step="dedupe")
+    return Made(kernel, _passed_on(schema))
+
+
 def _reorder(step: Step, schema: pa.Schema | None) -> Made:
     roles = _roles(step, schema)
     options = kernel_options(step)
@@ -122,6 +132,13 @@ def _select(step: Step, schema: pa.Schema | None) -> Made:
     if schema is None:
         return Made(None, None)
     kernel = SelectQuery(step.text or "", schema, _roles(step, schema), **kernel_options(step))
+    return Made(kernel, kernel.result_schema)
+
+
+def _recognise(step: Step, schema: pa.Schema | None) -> Made:
+    if schema is None:
+        return Made(None, None)
+    kernel = RecogniseQuery(step.text or "", schema, _roles(step, schema), **kernel_options(step))
     return Made(kernel, kernel.result_schema)
 
 
@@ -173,6 +190,7 @@ def _sql(step: Step, *schemas: pa.Schema | None) -> Made:
 
 
 _MAKERS: dict[str, Any] = {
-    "reorder": _reorder, "synchronise": _synchronise, "select": _select, "event": _event,
-    "pairs": _pairs, "correlate": _correlate,
+    "dedupe": _dedupe, "reorder": _reorder, "synchronise": _synchronise, "select": _select,
+    "recognise": _recognise,
+    "event": _event, "pairs": _pairs, "correlate": _correlate,
 }

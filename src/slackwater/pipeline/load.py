@@ -15,12 +15,13 @@ from slackwater.pipeline.check_streams import in_order
 from slackwater.pipeline.document import Metrics, Pipeline, Sink, Source
 from slackwater.pipeline.mistakes import Mistakes, PipelineError, Place
 from slackwater.pipeline.nodes import Entry, Node, read_nodes
-from slackwater.pipeline.parts import read_sinks, read_sources, read_steps
+from slackwater.pipeline.parts import read_dead_letters, read_sinks, read_sources, read_steps
 from slackwater.pipeline.values import BAD, OptionReader, check_names
 
 __all__ = ["load", "parse"]
 
-_TOP = ("name", "checkpoint", "spark", "metrics", "trigger", "sources", "steps", "sinks")
+_TOP = ("name", "checkpoint", "spark", "metrics", "trigger", "dead_letters", "sources", "steps",
+        "sinks")
 _NAME = re.compile(r"[A-Za-z][\w.-]{0,99}")
 
 
@@ -80,13 +81,14 @@ def _pipeline(root: Node, path: Path, mistakes: Mistakes) -> Pipeline | None:
     trigger = (reader.read("duration", top["trigger"].node, "trigger") if "trigger" in top
                else None)
     metrics = _metrics(top, reader)
+    dead = read_dead_letters(top.get("dead_letters"), str(checkpoint), reader)
     sources = read_sources(_part(top, "sources", root, mistakes), reader, name)
     steps = read_steps(_part(top, "steps", root, mistakes), reader)
     sinks = read_sinks(_part(top, "sinks", root, mistakes), reader)
     ordered = in_order(sources, steps, sinks, mistakes)
     schemas, notes = check_steps(sources, ordered, mistakes)
     notes += check_sinks(sources, ordered, sinks, schemas, str(checkpoint), mistakes)
-    if len(mistakes):
+    if len(mistakes) or dead is None:
         return None
     return Pipeline(
         path, name, checkpoint, spark, metrics, trigger,
@@ -94,7 +96,7 @@ def _pipeline(root: Node, path: Path, mistakes: Mistakes) -> Pipeline | None:
         {s.step.name: s.step for s in ordered},
         {n: Sink(n, s.stream, s.config) for n, s in sinks.items()
          if s.stream is not None and s.config is not None},
-        schemas, mistakes.secrets, tuple(notes))
+        dead, schemas, mistakes.secrets, tuple(notes))
 
 
 def _name(top: Mapping[str, Entry], path: Path, reader: OptionReader) -> str:
@@ -119,7 +121,7 @@ def _metrics(top: Mapping[str, Entry], reader: OptionReader) -> Metrics:
         reader.bad(node, "metrics", "needs a port or a log",
                    expected="{port: 9400, log: run.jsonl}")
         return Metrics()
-    kinds = {"port": "port", "host": "text", "log": "path"}
+    kinds = {"port": "port", "host": "text", "log": "path", "results": "flag"}
     check_names(node.value, kinds, "metrics", reader.mistakes)
     found: dict[str, Any] = {
         name: reader.read(kind, node.value[name].node, f"metrics.{name}")

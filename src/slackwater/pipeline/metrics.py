@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from slackwater.pipeline.document import Pipeline
-from slackwater.pipeline.run_log import RunLog
+from slackwater.pipeline.option import shown
+from slackwater.pipeline.run_log import RunLog, stamped
 from slackwater.pipeline.steps import Step
 from slackwater.query.select_parse import parse_select
 from slackwater.reorder import Policy, as_policy, default_policy
@@ -19,6 +20,9 @@ from slackwater.reorder import Policy, as_policy, default_policy
 __all__ = ["Health", "Numbers", "QueryNumbers", "StreamNumbers", "loss_bound"]
 
 QUANTILES = (0.5, 0.95, 0.99)
+
+_SOURCES_EVERY = 5.0  # seconds: producers are many, and a log that names them each second is long
+_MOST_RESULTS = 20    # rows of a stream that one line holds
 
 
 @dataclass
@@ -75,6 +79,10 @@ class Numbers:
     ----------
     pipeline
         Whose run.
+    warn
+        Called with what someone should look at.
+    listeners
+        Called with each line that the run log gets, whether there is a log or not.
     """
 
     pipeline: Pipeline
@@ -82,11 +90,18 @@ class Numbers:
     queries: dict[str, QueryNumbers] = field(default_factory=dict)
     sources: dict[tuple[str, str], Health] = field(default_factory=dict)
     began: float = field(default_factory=time.time)
+    warn: Callable[[str], None] | None = None
+    dead_letters: dict[str, int] = field(default_factory=dict)
+    """Rows that each sink has refused."""
+    listeners: tuple[Callable[[dict[str, Any]], None], ...] = ()
 
     def __post_init__(self) -> None:
         self.lock = threading.Lock()
         self._log: RunLog | None = None
         self._news: list[dict[str, Any]] = []
+        self._changed: set[tuple[str, str]] = set()  # producers seen since the log named them
+        self._sources_due = 0.0
+        self._taken = {str(sink.stream) for sink in self.pipeline.sinks.values()}
         used = {node for query in self.pipeline.queries for node in query.nodes}
         for name in (*self.pipeline.sources, *self.pipeline.steps):
             if name in used:
@@ -125,38 +140,91 @@ class Numbers:
                 health.rows += count
                 health.late += late.get(name, 0)
                 health.seen = max(health.seen, when)
+                self._changed.add((stream, name))
+
+    def results(self, stream: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Note a few of the rows that a stream has given to a sink; more than a few are left out.
+
+        The rows are made of what JSON can hold (see `slackwater.pipeline.brief`).
+        """
+        if rows and stream in self._taken and self.pipeline.metrics.results:
+            self._news.append({"event": "results", "stream": stream,
+                               "rows": list(rows[-_MOST_RESULTS:])})
+
+    def refused(self, counts: Mapping[str, int]) -> None:
+        """Note how many rows sinks have refused since the run began, and warn of more."""
+        for sink, count in counts.items():
+            before = self.dead_letters.get(sink, 0)
+            if count == before:
+                continue
+            with self.lock:
+                self.dead_letters[sink] = count
+            where = shown(self.pipeline.dead_letters).get("path")
+            self._news.append({"event": "refused", "sink": sink, "rows": count - before})
+            if self.warn is not None:
+                self.warn(f"sinks.{sink} has refused {count - before} row"
+                          f"{'' if count - before == 1 else 's'} ({count} since the start); they "
+                          f"are in the dead letters{'' if where is None else f': {where}'}")
 
     @contextmanager
     def told(self) -> Iterator[None]:
         """While a run lasts: the port answers and the log is written."""
-        from slackwater.pipeline.metrics_server import serve_metrics
-
         asked = self.pipeline.metrics
         with ExitStack() as open_things:
             if asked.log is not None:
                 self._log = open_things.enter_context(RunLog(Path(asked.log)))
-                self._log.write({"event": "start", "pipeline": self.pipeline.name})
             if asked.port is not None:
+                from slackwater.pipeline.metrics_server import serve_metrics
+
                 open_things.enter_context(serve_metrics(self, asked.host, asked.port))
+            self._write({"event": "start", "pipeline": self.pipeline.name, "nodes": self._nodes(),
+                         "sinks": {s.name: str(s.stream) for s in self.pipeline.sinks.values()}})
             try:
                 yield
             except BaseException as error:
-                if self._log is not None:
-                    words = self.pipeline.secrets.redact(str(error)) or type(error).__name__
-                    self._log.write({"event": "failed", "error": words})
+                words = self.pipeline.secrets.redact(str(error)) or type(error).__name__
+                self._write_sources()
+                self._write({"event": "failed", "error": words})
                 raise
             else:
-                if self._log is not None:
-                    self._log.write({"event": "stop", "streams": self.summary()})
+                self._write_sources()
+                self._write({"event": "stop", "streams": self.summary()})
 
     def tell(self) -> None:
         """Write what happened since the last time to the log."""
         news, self._news = self._news, []
-        if self._log is None or not news:
+        if time.monotonic() >= self._sources_due:
+            self._write_sources()
+        if not news:
             return
+        news.sort(key=lambda line: line["event"] == "batch")  # so that a batch has the numbers
         for line in news[:-1]:
-            self._log.write(line)
-        self._log.write({**news[-1], "streams": self.summary()})
+            self._write(line)
+        self._write({**news[-1], "streams": self.summary()})
+
+    def _write_sources(self) -> None:
+        with self.lock:
+            changed, self._changed = self._changed, set()
+            by_stream: dict[str, dict[str, Any]] = {}
+            for stream, name in sorted(changed):
+                one = self.sources[stream, name]
+                by_stream.setdefault(stream, {})[name] = [one.rows, one.late, round(one.seen, 3)]
+        if by_stream:
+            self._sources_due = time.monotonic() + _SOURCES_EVERY
+            self._write({"event": "sources", "sources": by_stream})
+
+    def _write(self, line: Mapping[str, Any]) -> None:
+        whole = stamped(line)
+        if self._log is not None:
+            self._log.write(whole)
+        for listener in self.listeners:
+            listener(whole)
+
+    def _nodes(self) -> dict[str, dict[str, Any]]:
+        """What each stream is made by, and of what."""
+        steps = self.pipeline.steps
+        return {name: {"kind": steps[name].kind, "inputs": [str(s) for s in steps[name].inputs]}
+                if name in steps else {"kind": "source", "inputs": []} for name in self.streams}
 
     def summary(self) -> dict[str, dict[str, Any]]:
         """The numbers of each stream, for tables and machines."""

@@ -13,7 +13,7 @@ HIDDEN = "***"
 _SECRET = re.compile(
     r"password|passwd|passphrase|secret|jaas|token|credential|private"
     r"|(?:api|access|auth|account|shared|sas|encryption|signing)[-_. ]?key"
-    r"|(?<![a-z])(?:pass|pwd|pw)(?![a-z])", re.IGNORECASE)
+    r"|signature|(?<![a-z])(?:pass|pwd|pw|sig)(?![a-z])", re.IGNORECASE)
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -26,7 +26,8 @@ def option(kind: str, default: Any = MISSING, *, secret: bool = False,
     kind
         ``text``, ``texts`` (one or a list), ``path``, ``choice``, ``count``, ``flag``, ``columns``
         (name: type), ``settings`` (name: value), ``servers`` (host:port), ``url``, ``keys`` (names
-        of columns), ``key`` (the name of one), ``avro`` (a schema, or a file with one).
+        of columns), ``key`` (the name of one), ``avro`` (a schema, or a file with one),
+        ``avros`` (a number: such a schema).
     default
         Left out: the option must be given.
     secret
@@ -69,21 +70,23 @@ def is_secret_name(name: str) -> bool:
 
 def shown(config: Any) -> dict[str, Any]:
     """The options of a configuration that are not at their default, fit to be seen by anyone."""
-    from slackwater.pipeline.secrets import hide_credentials
-
     found: dict[str, Any] = {}
     for one in fields(config):
         value = getattr(config, one.name)
         default = one.default_factory() if one.default_factory is not MISSING else one.default
         if value == default:
             continue
-        if one.metadata["secret"]:
-            value = HIDDEN
-        elif isinstance(value, dict):
-            value = {k: HIDDEN if is_secret_name(k) else v for k, v in value.items()}
-        elif isinstance(value, str):
-            value = hide_credentials(value)
-        elif isinstance(value, tuple):
-            value = [hide_credentials(v) for v in value]
-        found[one.name] = value
+        found[one.name] = HIDDEN if one.metadata["secret"] else _fit_to_be_seen(value)
     return found
+
+
+def _fit_to_be_seen(value: Any) -> Any:
+    """A value of any depth without what its names or its addresses say is secret."""
+    from slackwater.pipeline.secrets import hide_credentials
+
+    if isinstance(value, dict):
+        return {name: HIDDEN if is_secret_name(str(name)) else _fit_to_be_seen(one)
+                for name, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_fit_to_be_seen(one) for one in value]
+    return hide_credentials(value) if isinstance(value, str) else value

@@ -13,9 +13,10 @@ from typing import Any
 
 from slackwater.pipeline.steps import Step, StreamName
 from slackwater.query.ast import Name
+from slackwater.query.recognise.parse import parse_recognise
 from slackwater.query.select_parse import parse_select
 
-__all__ = ["follows_in_order", "in_order", "keys_of", "time_of"]
+__all__ = ["follows_in_order", "in_order", "keys_of", "order_of", "time_of"]
 
 _ORDERING = ("reorder", "synchronise")
 _TWO = ("correlate", "pairs")
@@ -23,15 +24,30 @@ _TWO = ("correlate", "pairs")
 
 def time_of(step: Step) -> str:
     """The column by whose time a step goes."""
+    if step.kind == "recognise" and (order := parse_recognise(step.text or "").order):
+        return order[0].column.name
     named = "time_max" if step.kind in _TWO else "time"
     return str(step.options.get(named, named))
 
 
 def keys_of(step: Step) -> tuple[str, ...]:
     """The columns whose values a step keeps apart: a SELECT its groups, unless it says `by`."""
+    if step.kind == "recognise" and not step.keys:
+        return tuple(name.name for name in parse_recognise(step.text or "").partition)
     if step.kind == "select" and not step.keys:
         return tuple(name.name for name in parse_select(step.text or "").group)
     return step.keys
+
+
+def order_of(step: Step, steps: Mapping[str, Step]) -> tuple[str, ...]:
+    """The columns by whose values a step's results are in order, each by itself; none: all are.
+
+    What `dedupe` lets pass stays in the order in which it came.
+    """
+    if step.kind != "dedupe":
+        return keys_of(step)
+    keys = order_of(steps[step.inputs[0].node], steps)
+    return keys if set(keys) <= set(keys_of(step)) else ()
 
 
 def follows_in_order(step: Step, stream: StreamName, steps: Mapping[str, Step]) -> bool:
@@ -41,7 +57,7 @@ def follows_in_order(step: Step, stream: StreamName, steps: Mapping[str, Step]) 
         return False
     if above.options.get("unit") != step.options.get("unit"):
         return False
-    if above.kind in _ORDERING:
+    if above.kind in _ORDERING or (above.kind == "dedupe" and above.ordered):
         return time_of(above) == time_of(step)
     return above.kind == "select" and time_of(step) in _window_ends(above)
 
@@ -59,7 +75,7 @@ def in_order(step: Step, steps: Mapping[str, Step]) -> Step:
         return step
     options: dict[str, Any] = {**step.options, "arrival": time_of(step)}
     if not {"slack", "policy"} & set(step.options) and (
-            step.kind == "event"
+            step.kind in ("event", "recognise")
             or (step.kind == "select" and parse_select(step.text or "").dratio is None)):
         options["slack"] = "0s"  # what comes in order need not be waited for
     return replace(step, options=options, ordered=True)

@@ -8,19 +8,29 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from slackwater.core.errors import SlackwaterError, did_you_mean
-from slackwater.pipeline.connectors import SINKS, SOURCES, GatewaySource, SinkConfig, SourceConfig
+from slackwater.pipeline.connectors import (
+    SINKS,
+    SOURCES,
+    GatewaySource,
+    JsonSink,
+    SinkConfig,
+    SourceConfig,
+)
 from slackwater.pipeline.mistakes import Place
 from slackwater.pipeline.nodes import UNSET, Entry, Node
 from slackwater.pipeline.sql_streams import sql_streams
-from slackwater.pipeline.steps import KINDS, OPTIONS, Step, StreamName
+from slackwater.pipeline.steps import KINDS, OPTIONS, PASSED_ON, Step, StreamName
 from slackwater.pipeline.values import BAD, OptionReader, check_names, read_config
 from slackwater.query import QueryError, query_kind
 from slackwater.query.correlate_parse import parse_correlate
 from slackwater.query.event_query import event_pattern
+from slackwater.query.recognise.parse import parse_recognise
+from slackwater.query.recognise_text import is_recognise
 from slackwater.query.select_parse import parse_select
 from slackwater.reorder import as_policy
 
-__all__ = ["ReadSink", "ReadSource", "ReadStep", "read_sinks", "read_sources", "read_steps"]
+__all__ = ["ReadSink", "ReadSource", "ReadStep", "read_dead_letters", "read_sinks",
+           "read_sources", "read_steps"]
 
 _STREAM = re.compile(r"[A-Za-z]\w*")
 
@@ -108,7 +118,8 @@ def read_sources(given: Mapping[str, Entry], reader: OptionReader,
                                          ("kind",))
             if isinstance(config, GatewaySource) and config.reader is None:
                 config = replace(config, reader=pipeline)
-        found[name] = ReadSource(entry.place, config, options or {}, values.get("columns"))
+        columns = values.get("columns") if config is None else config.declared
+        found[name] = ReadSource(entry.place, config, options or {}, columns)
     return found
 
 
@@ -125,6 +136,23 @@ def read_sinks(given: Mapping[str, Entry], reader: OptionReader) -> dict[str, Re
                                         ("from", "kind"))
         found[name] = ReadSink(entry.place, stream, config, options or {})
     return found
+
+
+def read_dead_letters(entry: Entry | None, checkpoint: str,
+                      reader: OptionReader) -> SinkConfig | None:
+    """Where rows go that a sink refuses: a sink like others, else a folder in the checkpoint."""
+    if entry is None:
+        return JsonSink(f"{checkpoint}/dead_letters")
+    if not isinstance(entry.node.value, dict):
+        reader.bad(entry.node, "dead_letters", "needs a kind and its options",
+                   expected="{kind: json, path: dead_letters}")
+        return None
+    kind = _kind("sinks", replace(entry, name="dead_letters"), entry.node.value, SINKS, reader)
+    if kind is None:
+        return None
+    config: SinkConfig | None = read_config(kind, entry.node.value, entry.place, "dead_letters",
+                                            reader, ("kind",))[0]
+    return config
 
 
 def _stream(options: Mapping[str, Entry], entry: Entry, where: str,
@@ -183,7 +211,7 @@ class _StepReader:
         text = self._reader.read("text", head.node, where)
         if text is BAD:
             return "", (), None
-        if head.name in ("reorder", "synchronise"):
+        if head.name in PASSED_ON:
             return head.name, (StreamName.parse(text),), None
         if head.name == "sql":
             names = sql_streams(text)
@@ -201,6 +229,8 @@ class _StepReader:
     def _query(self, text: str, node: Node, entries: Mapping[str, Entry],
                where: str) -> tuple[str, tuple[StreamName, ...], str]:
         kind = query_kind(text)
+        if kind == "select" and is_recognise(text):
+            return "recognise", (StreamName.parse(parse_recognise(text).source),), text
         if kind == "select":
             return "select", (StreamName.parse(parse_select(text).source),), text
         if kind == "correlate":

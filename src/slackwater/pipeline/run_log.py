@@ -1,4 +1,4 @@
-"""A run's log: one JSON object a line, each with its time."""
+"""A run's log: one JSON object per line, each with its time."""
 
 from __future__ import annotations
 
@@ -8,9 +8,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from slackwater.core.plain import to_json
+from slackwater.core.plain import plain, to_json
 
-__all__ = ["RunLog"]
+__all__ = ["RunLog", "stamped"]
+
+
+def stamped(line: Mapping[str, Any]) -> dict[str, Any]:
+    """The line with the time in front, made of what JSON can hold."""
+    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return {"at": now, **plain(dict(line))}
 
 
 class RunLog:
@@ -21,7 +27,8 @@ class RunLog:
 
     def __enter__(self) -> RunLog:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = self._path.open("a", encoding="utf-8")
+        # half a character in a producer's name must not end the run
+        self._file = self._path.open("a", encoding="utf-8", errors="replace")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
@@ -29,8 +36,6 @@ class RunLog:
         self._file.close()
 
     def write(self, line: Mapping[str, Any]) -> None:
-        """Append one object, with the time in front."""
-        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        self._file.write(to_json({"at": now, **line}) + "\n")
+        """Append one object, as `stamped` makes it."""
+        self._file.write(to_json(line) + "\n")
         self._file.flush()
-

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import unquote
 
@@ -13,9 +13,12 @@ __all__ = ["Secrets", "credentials", "hide_credentials"]
 
 # scheme://user:password@host: all up to the last @ before a slash, for passwords may hold an @
 _IN_URL = re.compile(r"(?P<scheme>\b[a-z][a-z0-9+.-]*://)(?P<secret>[^\s/?#'\"]*)@", re.IGNORECASE)
-# name=value in an address or a connection string; whether the name is a secret's is asked
-_IN_QUERY = re.compile(r"(?P<name>(?:^|[?&;\s])(?P<word>[A-Za-z][\w.-]{0,80})=)"
-                       r"(?P<secret>\"[^\"]*\"|'[^']*'|[^&;\s'\"]+)")
+# name=value in an address or a connection string, "name": "value" in JSON; whether the name is a
+# secret's is asked
+_IN_QUERY = re.compile(
+    r"(?P<name>(?:^|[?&;,\s([{'\"])(?P<word>[A-Za-z][\w.-]{0,80})(?:=|['\"]\s*:\s*(?=['\"])))"
+    r"(?P<secret>\"[^\"]*\"|'[^']*'|[^&;\s'\"]+)")
+_BEARER = re.compile(r"(?P<scheme>\b(?:Bearer|Basic)\s+)(?P<secret>[\w.~+/=-]{8,})", re.IGNORECASE)
 _SHORTEST = 3  # shorter ones would blank out half of every text; where they stand they are hidden
 
 
@@ -31,9 +34,10 @@ def credentials(text: str) -> Iterable[str]:
         yield found["secret"]
         if ":" in found["secret"]:
             yield found["secret"].partition(":")[2]
-    for found in _IN_QUERY.finditer(text):
-        if is_secret_name(found["word"]):
-            yield found["secret"].strip("'\"")
+    for found in _BEARER.finditer(text):
+        yield found["secret"]
+    for found in _named(text):
+        yield found["secret"].strip("'\"")
 
 
 def hide_credentials(text: str) -> str:
@@ -45,8 +49,21 @@ def hide_credentials(text: str) -> str:
     'postgresql://***@db:5432/x?password=***&application_name=z'
     """
     text = _IN_URL.sub(lambda m: f"{m['scheme']}{HIDDEN}@", text)
-    return _IN_QUERY.sub(
-        lambda m: f"{m['name']}{HIDDEN}" if is_secret_name(m["word"]) else m[0], text)
+    text = _BEARER.sub(lambda m: f"{m['scheme']}{HIDDEN}", text)
+    for found in reversed(list(_named(text))):
+        text = text[:found.start("secret")] + HIDDEN + text[found.end("secret"):]
+    return text
+
+
+def _named(text: str) -> Iterator[re.Match[str]]:
+    """Values with a secret's name; another value may hold one that follows it."""
+    at = 0
+    while found := _IN_QUERY.search(text, at):
+        if is_secret_name(found["word"]):
+            yield found
+            at = found.end()
+        else:
+            at = found.end("name")
 
 
 class Secrets:

@@ -11,12 +11,15 @@ from typing import Any
 
 from slackwater.synchronise import METHODS
 
-__all__ = ["COLUMN_ROLES", "KINDS", "OPTIONS", "OUTCOMES", "Step", "StreamName"]
+__all__ = ["COLUMN_ROLES", "KINDS", "OPTIONS", "OUTCOMES", "PASSED_ON", "Step", "StreamName"]
 
-KINDS = ("reorder", "synchronise", "query", "correlate", "sql")
+KINDS = ("dedupe", "reorder", "synchronise", "query", "correlate", "sql")
 """The names by which a step says what it does; each names its input or holds its text."""
 
 OUTCOMES = ("ready", "late", "quarantined")
+
+PASSED_ON = ("dedupe", "reorder", "synchronise")
+"""Steps whose results are rows of their input, as they came."""
 
 COLUMN_ROLES = ("time", "arrival", "source", "sequence", "type", "time_min", "time_max",
                 "watermark")
@@ -31,6 +34,8 @@ _INTERVALS: dict[str, Any] = {
     "shards": "count"}
 
 OPTIONS: dict[str, dict[str, Any]] = {
+    "dedupe": {"by": "keys", "within": "duration", "time": "key", "arrival": "key", "unit": _UNITS,
+               "max_future_skew": "duration", **_RUN},
     "reorder": {"policy": "policy", **_ROLES, "by": "keys", "scope": "keys",
                 "max_future_skew": "duration", "max_delay": "maybe_duration", "align": "flag",
                 **_RUN},
@@ -39,6 +44,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
                     "blame": ("missing", "producer"), "method": tuple(METHODS),
                     "unit": _UNITS, "max_future_skew": "duration", **_RUN},
     "select": {**_ROLES, "by": "keys", "slack": "duration", "policy": "policy", **_RUN},
+    "recognise": {**_ROLES, "by": "keys", "slack": "duration", "policy": "policy",
+                  "max_future_skew": "duration", **_RUN},
     "event": {"from": "stream", **_ROLES, "type": "key", "by": "keys", "slack": "slack",
               "emit": ("final", "eager"), "select": ("skip_till_any", "skip_till_next", "strict"),
               "max_matches": "count", "max_future_skew": "duration", **_RUN},
@@ -48,7 +55,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
                   "probability": "flag"},
     "sql": {"watermark": "key"},
 }
-"""By what a step is (a query is select, event or pairs), its options and what they hold.
+"""By what a step is (a query is select, recognise, event or pairs), its options and what they hold.
 
 A tuple lists the values that an option may have; a word is a kind of value (see `option`).
 """
@@ -86,8 +93,8 @@ class Step:
     name
         The name of its stream.
     kind
-        ``reorder``, ``synchronise``, ``select``, ``event``, ``pairs`` (a query over two streams),
-        ``correlate`` or ``sql``.
+        ``dedupe``, ``reorder``, ``synchronise``, ``select``, ``recognise`` (MATCH_RECOGNIZE),
+        ``event``, ``pairs`` (a query over two streams), ``correlate`` or ``sql``.
     inputs
         The streams that it reads.
     text

@@ -96,6 +96,14 @@ class OptionReader:
         except SlackwaterError as error:
             return self._refused(node, where, error)
 
+    def _avros(self, node: Node, where: str) -> Any:
+        if not isinstance(node.value, dict) or not node.value:
+            return self.bad(node, where, "needs ids with schemas", got=_told(node),
+                            expected="{7: event.avsc}")
+        read = {str(name): self.read("avro", entry.node, f"{where}.{name}")
+                for name, entry in node.value.items()}
+        return BAD if BAD in read.values() else read
+
     def _refused(self, node: Node, where: str, error: SlackwaterError) -> Any:
         return self.bad(node, where, error.problem, expected=error.expected, got=error.got,
                         hint=error.hint)

@@ -2,7 +2,8 @@
 
 ``SELECT … FROM name [RANGE …, SLIDE …, DRATIO …] WHERE … GROUP BY …`` and
 ``EVENT SEQ(…) WHERE … WITHIN … RETURN …`` share one expression language, and so does
-``SELECT … FROM A a, B b WHERE |@a − @b| <= 5 seconds CONFIDENCE 80%``.  Expressions are
+``SELECT … FROM A a, B b WHERE |@a − @b| <= 5 seconds CONFIDENCE 80%`` and standard SQL's
+``SELECT … FROM name MATCH_RECOGNIZE (…)``.  Expressions are
 type-checked and run over Arrow columns; nothing is ever evaluated as Python.
 
 Enters: a query's text and the schema of the data.  Leaves: a kernel, or a `QueryError` that draws
@@ -24,6 +25,7 @@ from slackwater.query.ast import Span
 from slackwater.query.correlate_parse import has_two_streams, parse_correlate
 from slackwater.query.correlate_query import correlate_query, run_correlate_query
 from slackwater.query.errors import QueryError
+from slackwater.query.recognise_text import is_recognise
 from slackwater.query.select import SelectQuery, quality
 
 __all__ = ["QueryError", "SelectQuery", "correlate_query", "make_query", "quality", "query_kind",
@@ -36,6 +38,8 @@ _KINDS = {"SELECT": "select", "EVENT": "event", "EXPLAIN": "event"}
 
 def query_kind(text: str) -> str:
     """Tell what a query is: "select", "event", or "correlate" for a SELECT over two streams.
+
+    A SELECT with MATCH_RECOGNIZE is a "select", too.
 
     Examples
     --------
@@ -54,19 +58,25 @@ def query_kind(text: str) -> str:
                          Span(line, column, at, at + max(len(first), 1)),
                          hint=did_you_mean(first, list(_KINDS)), mistake="first-word")
     kind = _KINDS[first.upper()]
-    return "correlate" if kind == "select" and has_two_streams(text) else kind
+    if kind == "select" and not is_recognise(text) and has_two_streams(text):
+        return "correlate"
+    return kind
 
 
 def make_query(text: str, schema: pa.Schema, roles: Roles, **options: Any) -> Kernel:
     """The kernel of a query over data of this schema.
 
-    The options are those of `SelectQuery`, or of `slackwater.pattern.Match`.
+    The options are those of `SelectQuery`, of `RecogniseQuery` or of `slackwater.pattern.Match`.
     """
     kind = query_kind(text)
     if kind == "correlate":
         raise QueryError("a query over two streams needs two tables, and there is one here", text,
                          parse_correlate(text).streams[1].at, mistake="two-tables",
                          hint="run_correlate_query, or slackwater.spark.query with a session")
+    if kind == "select" and is_recognise(text):
+        from slackwater.query.recognise import RecogniseQuery
+
+        return RecogniseQuery(text, schema, roles, **options)
     if kind == "select":
         return SelectQuery(text, schema, roles, **options)
     from slackwater.query.event_query import event_query

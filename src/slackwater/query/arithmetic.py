@@ -1,22 +1,26 @@
-"""Arithmetic over columns: numbers, times and durations; NULL where there is no finite result."""
+"""Arithmetic over Arrow columns of int64 and float64: NULL where there is no finite, whole result.
+
+These are the Arrow side of the table in `operators`; the compiled side is in
+`slackwater.pattern.program`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slackwater.query.functions import finite
-from slackwater.query.kinds import TYPES, kind_of
+from slackwater.query.kinds import TYPES
 
-__all__ = ["apply", "negate", "read", "real", "result_type"]
+__all__ = ["add_i", "divide_f", "finite", "floor_divide_i", "modulo_f", "modulo_i", "multiply_i",
+           "read", "real", "round_digits_f", "round_digits_i", "subtract_i", "to_whole"]
 
 Value = Any  # an Arrow array or scalar
 _INT, _REAL = TYPES["integer"], TYPES["real"]
-_CHECKED = {"+": pc.add_checked, "-": pc.subtract_checked, "*": pc.multiply_checked}
-_PLAIN = {"+": pc.add, "-": pc.subtract, "*": pc.multiply}
+_LEAST = -(2**63)
 
 
 def read(column: Value, want: pa.DataType) -> Value:
@@ -35,87 +39,137 @@ def read(column: Value, want: pa.DataType) -> Value:
                    and not pa.types.is_duration(want))
 
 
-def result_type(op: str, left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
-    """The type of `left op right`; None if that means nothing.
-
-    ``/`` of numbers is never whole (as in Spark): 7 / 2 is 3.5.
-    """
-    kinds = kind_of(left), kind_of(right)
-    if "null" in kinds:
-        other = right if kinds[0] == "null" else left
-        return other if kind_of(other) in ("number", "duration", "timestamp", "null") else None
-    if kinds == ("number", "number"):
-        return _INT if op != "/" and left == right == _INT else _REAL
-    if kinds == ("duration", "duration"):
-        return {"+": TYPES["duration"], "-": TYPES["duration"], "/": _REAL}.get(op)
-    if kinds in (("duration", "number"), ("number", "duration")):
-        allowed = op == "*" or (op == "/" and kinds[0] == "duration")
-        return TYPES["duration"] if allowed else None
-    if kinds == ("timestamp", "duration"):
-        return TYPES["timestamp"] if op in "+-" else None
-    if kinds == ("duration", "timestamp"):
-        return TYPES["timestamp"] if op == "+" else None
-    if kinds == ("timestamp", "timestamp"):
-        return TYPES["duration"] if op == "-" else None
-    return None
-
-
-def apply(op: str, left: Value, right: Value, result: pa.DataType) -> Value:
-    """`left op right`, whose type is `result`."""
-    if pa.types.is_null(result):
-        return pa.scalar(None)
-    a, b = _number(left), _number(right)
-    if op == "/" or result == _REAL or _REAL in (a.type, b.type):
-        value = _real(op, real(a), real(b))
-    else:
-        value = _integer(op, a, b)
-    if value.type == result:
-        return value
-    if pa.types.is_floating(value.type):
-        inside = pc.less(pc.abs(value), 2.0**63)
-        value = pc.cast(pc.round(pc.if_else(inside, value, pa.scalar(None, _REAL))), _INT)
-    return pc.cast(value, result)
-
-
-def negate(value: Value) -> Value:
-    """The value with the other sign."""
-    zero = pa.scalar(0, _INT)
-    kind = value.type
-    if pa.types.is_floating(kind):
-        return pc.negate(value)
-    return pc.cast(_integer("-", zero, pc.cast(value, _INT)), kind)
-
-
 def real(value: Value) -> Value:
     """Numbers as float64; whole numbers beyond 2^53 are rounded."""
     return value if value.type == _REAL else pc.cast(value, _REAL, safe=False)
 
 
-def _number(value: Value) -> Value:
-    if pa.types.is_null(value.type) or pa.types.is_timestamp(value.type) or pa.types.is_duration(
-            value.type):
-        return pc.cast(value, _INT)
-    return value
+def finite(value: Value) -> Value:
+    """NULL where a real result is not finite."""
+    return pc.if_else(pc.is_finite(value), value, pa.scalar(None, _REAL))
 
 
-def _real(op: str, a: Value, b: Value) -> Value:
-    if op in _PLAIN:
-        return finite(_PLAIN[op](a, b))
-    ratio = finite(pc.divide(a, b))
-    if op == "/":
-        return ratio
-    return finite(pc.subtract(a, pc.multiply(b, pc.trunc(ratio))))
+def to_whole(value: Value) -> Value:
+    """Reals as int64, ties to even; NULL where they do not fit."""
+    fits = pc.and_(pc.greater_equal(value, -(2.0**63)), pc.less(value, 2.0**63))
+    return pc.cast(pc.round(pc.if_else(fits, value, pa.scalar(None, _REAL))), _INT)
 
 
-def _integer(op: str, a: Value, b: Value) -> Value:
-    if op == "%":
-        # a remainder by −1 is 0, and dividing the smallest int64 by −1 would overflow
-        safe = pc.if_else(pc.equal(b, 0), pa.scalar(None, _INT), b)
-        safe = pc.if_else(pc.equal(safe, -1), pa.scalar(1, _INT), safe)
-        return pc.subtract(a, pc.multiply(safe, pc.divide(a, safe)))
-    try:
-        return _CHECKED[op](a, b)
-    except pa.ArrowInvalid:
-        rough = _PLAIN[op](real(a), real(b))
-        fits = pc.less(pc.abs(rough), float(np.float64(2**63)))
-        return pc.if_else(fits, _PLAIN[op](a, b), pa.scalar(None, _INT))
+def _unless(overflows: Callable[[Any, Any], Any], plain: Callable[[Value, Value], Value],
+            checked: Callable[[Value, Value], Value]) -> Callable[[Value, Value], Value]:
+    """Arrow's own checked kernel; one overflow in a batch makes it find out which rows."""
+    def run(a: Value, b: Value) -> Value:
+        try:
+            return checked(a, b)
+        except pa.ArrowInvalid:
+            x, y = _numpy(a), _numpy(b)
+            with np.errstate(over="ignore"):
+                bad = np.atleast_1d(overflows(x, y))
+            wrapped = plain(a, b)
+            if isinstance(wrapped, pa.Scalar):
+                return pa.scalar(None, _INT) if bad[0] else wrapped
+            return pc.if_else(pa.array(np.broadcast_to(bad, len(wrapped))),
+                              pa.scalar(None, _INT), wrapped)
+
+    return run
+
+
+def _numpy(value: Value) -> Any:
+    if isinstance(value, pa.Scalar):
+        return np.int64(value.as_py() or 0)
+    return pc.fill_null(value, 0).to_numpy(zero_copy_only=False)
+
+
+def _add_overflows(x: Any, y: Any) -> Any:
+    total = x + y
+    return ((x ^ total) & (y ^ total)) < 0
+
+
+def _subtract_overflows(x: Any, y: Any) -> Any:
+    difference = x - y
+    return ((x ^ y) & (x ^ difference)) < 0
+
+
+def _multiply_overflows(x: Any, y: Any) -> Any:
+    x, y = np.broadcast_arrays(np.atleast_1d(x), np.atleast_1d(y))
+    safe = np.where((x == 0) | (x == -1), 1, x)  # the smallest int64 has no opposite
+    wrong = np.floor_divide(x * y, safe) != y
+    return np.where(x == 0, False, np.where(x == -1, y == _LEAST, wrong | (
+        np.remainder(x * y, safe) != 0)))
+
+
+add_i = _unless(_add_overflows, pc.add, pc.add_checked)
+subtract_i = _unless(_subtract_overflows, pc.subtract, pc.subtract_checked)
+multiply_i = _unless(_multiply_overflows, pc.multiply, pc.multiply_checked)
+
+
+def _divisor(b: Value) -> Value:
+    """The divisor, NULL instead of 0, and 1 instead of −1 (which alone can overflow)."""
+    safe = pc.if_else(pc.equal(b, 0), pa.scalar(None, _INT), b)
+    return pc.if_else(pc.equal(safe, -1), pa.scalar(1, _INT), safe)
+
+
+def modulo_i(a: Value, b: Value) -> Value:
+    """The remainder with the sign of `a`."""
+    safe = _divisor(b)
+    return pc.subtract(a, pc.multiply(safe, pc.divide(a, safe)))
+
+
+def floor_divide_i(a: Value, b: Value) -> Value:
+    """Whole division downwards, by a positive number."""
+    safe = pc.if_else(pc.greater(b, 0), b, pa.scalar(None, _INT))
+    quotient = pc.divide(a, safe)
+    down = pc.less(modulo_i(a, safe), 0)
+    return pc.subtract(quotient, pc.cast(down, _INT))
+
+
+def divide_f(a: Value, b: Value) -> Value:
+    """The quotient; Arrow gives an infinity by zero, which is not finite."""
+    return finite(pc.divide(a, b))
+
+
+def modulo_f(a: Value, b: Value) -> Value:
+    """The remainder with the sign of `a`."""
+    return finite(pc.subtract(a, pc.multiply(b, pc.trunc(finite(pc.divide(a, b))))))
+
+
+def round_digits_f(x: Value, digits: Value) -> Value:
+    """Ties away from zero; a number that has no such digits stays what it is."""
+    def run(value: Any, places: Any) -> Any:
+        with np.errstate(all="ignore"):
+            scale = np.power(10.0, np.abs(places).astype(np.float64))
+            scaled = np.where(places >= 0, value * scale, value / scale)
+            whole = np.copysign(np.floor(np.abs(scaled) + 0.5), value)
+            done = np.where(places >= 0, whole / scale, whole * scale)
+            done = np.where((places >= 0) & ~(np.abs(scaled) < 2.0**52), value, done)
+            return np.where((places < 0) & ~np.isfinite(scale), 0.0 * value, done)
+
+    return finite(_rowwise(run, x, digits, np.float64, _REAL))
+
+
+def round_digits_i(x: Value, digits: Value) -> Value:
+    """Whole numbers to tens, hundreds… (digits < 0), ties away from zero; NULL if too great."""
+    def run(value: Any, places: Any) -> Any:
+        out = value.astype(object)
+        for i in np.flatnonzero(places < 0):
+            number, step = int(value[i]), 10 ** min(-int(places[i]), 20)
+            size = (abs(number) + step // 2) // step * step
+            size = -size if number < 0 else size
+            out[i] = size if _LEAST <= size < 2**63 else None
+        return out
+
+    return _rowwise(run, x, digits, np.int64, _INT)
+
+
+def _rowwise(run: Callable[[Any, Any], Any], x: Value, digits: Value, kind: Any,
+             result: pa.DataType) -> Value:
+    """Run a numpy function over two operands, either of them a scalar, with NULLs left out."""
+    scalar = isinstance(x, pa.Scalar) and isinstance(digits, pa.Scalar)
+    length = 1 if scalar else len(digits if isinstance(x, pa.Scalar) else x)
+    x, digits = (pa.repeat(v, length) if isinstance(v, pa.Scalar) else v for v in (x, digits))
+    known = pc.and_(pc.is_valid(x), pc.is_valid(digits))
+    value = np.asarray(pc.fill_null(x, 0).to_numpy(zero_copy_only=False), kind)
+    places = np.asarray(pc.fill_null(digits, 0).to_numpy(zero_copy_only=False), np.int64)
+    places = np.clip(places, -400, 400)
+    found = pc.if_else(known, pa.array(run(value, places), result), pa.scalar(None, result))
+    return found[0] if scalar else found

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from slackwater.query.ast import Expr, Node, Span
 
-__all__ = ["Alike", "EventTree", "Part", "Returned"]
+__all__ = ["Alike", "EventTree", "Part", "Returned", "SkipTo"]
 
 
 @dataclass(frozen=True)
@@ -18,13 +18,23 @@ class Alike(Node):
 
 @dataclass(frozen=True)
 class Part:
-    """One component, negated or not, as written."""
+    """One component, negated or not, as written; without types it takes every event."""
 
     variable: str
     types: tuple[str, ...]
     kleene: bool
     negated: bool
     at: Span
+    least: int = 1
+    most: int = 1  # 0: without limit
+    greedy: bool = False
+    before: str | None = None  # "=>", "->" or "~>", if the query says so
+    inside: str | None = None
+
+    @property
+    def optional(self) -> bool:
+        """A match may do without it."""
+        return self.least == 0
 
 
 @dataclass(frozen=True)
@@ -33,6 +43,15 @@ class Returned:
 
     expr: Expr
     name: str | None
+    at: Span
+
+
+@dataclass(frozen=True)
+class SkipTo:
+    """AFTER MATCH SKIP: "past_last", "next", or "first" and "last" of a variable."""
+
+    to: str
+    variable: str | None
     at: Span
 
 
@@ -46,3 +65,4 @@ class EventTree:
     within: int
     returns: tuple[Returned, ...]
     explain: bool
+    skip: SkipTo | None = None

@@ -1,7 +1,8 @@
-"""Conditions between events to instructions of the pattern machine.
+"""Conditions between events to instructions of the pattern machine: the compiled back end.
 
-What depends on one event only is lifted: computed for whole columns when events come in, and read
-by the machine as a value of that event.
+A typed tree (`typed`) in, a `Condition` out; which instructions an operator becomes is in the table
+of `operators`.  What depends on one event only is lifted: computed for whole columns when events
+come in, and read by the machine as a value of that event.
 """
 
 from __future__ import annotations
@@ -11,41 +12,28 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from slackwater.pattern.program import Aggregate, Condition, Op
-from slackwater.query import arithmetic
-from slackwater.query.ast import (
-    Between,
-    Binary,
-    Call,
-    Expr,
-    InList,
-    IsNull,
-    Literal,
-    Name,
-    Unary,
-    rewrite,
-)
+from slackwater.query.ast import Call, Expr, Name, Span, rewrite
 from slackwater.query.errors import QueryError
 from slackwater.query.event_plan import accesses, is_aggregate
-from slackwater.query.expression import Compiled, compile
-from slackwater.query.kinds import kind_of
-from slackwater.query.parse import Builder
+from slackwater.query.expression import Compiled, evaluate_typed
+from slackwater.query.kinds import TYPES
+from slackwater.query.operators import FUNCTIONS, OPERATORS, raw_kind
+from slackwater.query.typed import Apply, Checker, Leaf, Typed, leaves
 
-__all__ = ["Coder", "Lane", "aggregate_type", "plain_element", "stand_in"]
+__all__ = ["Coder", "Lane", "bits", "plain_element", "stand_in"]
 
-_COMPARE = {"=": Op.EQ, "!=": Op.NE, "<": Op.LT, "<=": Op.LE, ">": Op.GT, ">=": Op.GE}
-_INT = {"+": Op.ADD_I, "-": Op.SUB_I, "*": Op.MUL_I, "%": Op.MOD_I}
-_REAL = {"+": Op.ADD_F, "-": Op.SUB_F, "*": Op.MUL_F, "/": Op.DIV_F, "%": Op.MOD_F}
-_CALLS = {"abs": Op.ABS, "least": Op.LEAST, "greatest": Op.GREATEST, "coalesce": Op.COALESCE,
-          "sqrt": Op.SQRT, "floor": Op.FLOOR, "ceil": Op.CEIL}
+_BETWEEN_EVENTS = [name for name in FUNCTIONS
+                   if any(o.name == name and o.code is not None for o in OPERATORS)]
 
 
 @dataclass(frozen=True)
 class Lane:
     """A value that each event carries: an expression over its own columns."""
 
-    expr: Expr
+    tree: Typed
     compiled: Compiled
 
 
@@ -67,11 +55,10 @@ def stand_in(node: Expr, aggregates: list[Expr]) -> Expr:
     return rewrite(node, change)
 
 
-def aggregate_type(function: str, of: pa.DataType | None) -> pa.DataType:
-    """The type of an aggregate; `of` is the type of what is aggregated."""
-    if function == "count":
-        return pa.int64()
-    return pa.float64() if function == "avg" else of
+def _plain(tree: Typed) -> Typed:
+    if isinstance(tree, Apply):
+        return replace(tree, args=tuple(_plain(arg) for arg in tree.args))
+    return replace(tree, node=plain_element(tree.node)) if isinstance(tree, Leaf) else tree
 
 
 @dataclass
@@ -84,17 +71,20 @@ class Coder:
     components: int
     schema_of: Callable[[Name], pa.DataType]
     code_of: Callable[[str], int]  # the code of a text
+    unit_of: Callable[[Name], str | None] = lambda name: None
     lanes: list[Lane] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._single = Checker(self.schema_of, self.text, unit_of=self.unit_of)
+        self._checker = Checker(self.schema_of, self.text, unit_of=self.unit_of,
+                                aggregate=self.aggregate)
 
     def condition(self, expr: Expr) -> Condition:
         """One conjunct."""
         self._code: list[tuple[int, int, int, int]] = []
         self._integers: list[int] = []
         self._reals: list[float] = []
-        kind = self._type(expr)
-        if kind_of(kind) not in ("boolean", "null"):
-            raise self._fail("WHERE needs a condition", expr, "compare it with something: … > 0")
-        self._emit(expr)
+        self._emit(self._checker.condition(expr, "WHERE"))
         reads = list(accesses(expr))
         elements = {v for v, how, _ in reads if how != "all" and v in self.kleene}
         negation = [self.places[v] - self.components for v, _, _ in reads
@@ -109,71 +99,99 @@ class Coder:
             negation[0] if negation else None,
             self.text[expr.at.start:expr.at.end], tuple(self._integers), tuple(self._reals))
 
-    # -- types ----------------------------------------------------------------------------------
-
-    def _type(self, node: Expr) -> pa.DataType:
-        aggregates: list[Expr] = []
-        plain = stand_in(node, aggregates)
-        types = [self.type_of_aggregate(a) for a in aggregates]
-
-        def schema_of(name: Name) -> pa.DataType:
-            if name.index == "aggregate":
-                return types[int(name.name)]
-            return self.schema_of(name)
-
-        return compile(plain, schema_of, self.text).type
-
-    def type_of_aggregate(self, node: Expr) -> pa.DataType:
-        """The type of an aggregate, with errors at its place."""
+    def aggregate(self, node: Expr) -> Leaf | None:
+        """An aggregate with its kind, errors at its place; None for any other node."""
+        if not is_aggregate(node):
+            return None
         if isinstance(node, Name):
-            return compile(plain_element(node), self.schema_of, self.text).type
+            of = self._single.check(plain_element(node))
+            return Leaf(node, of.kind, of.ticks)
         assert isinstance(node, Call)
         arg = node.args[0]
         if node.function == "count" and isinstance(arg, Name) and (
                 arg.qualifier is None or not arg.name):
-            return pa.int64()
-        of = compile(plain_element(arg), self.schema_of, self.text).type
-        if node.function in ("sum", "avg") and kind_of(of) not in ("number", "null"):
-            raise self._fail(f"{node.function} works on numbers", arg)
-        return aggregate_type(node.function, of)
+            return Leaf(node, "integer")
+        of = self._single.check(plain_element(arg))
+        if node.function in ("sum", "avg") and of.kind not in ("integer", "real", "null"):
+            raise self._fail(f"{node.function} works on numbers", arg.at)
+        if node.function == "count":
+            return Leaf(node, "integer")
+        if node.function in ("sum", "avg"):
+            return Leaf(node, "real" if node.function == "avg" else of.kind)
+        return Leaf(node, of.kind, of.ticks)
 
-    def _fail(self, problem: str, node: Expr, hint: str | None = None) -> QueryError:
-        return QueryError(problem, self.text, node.at, hint=hint, mistake="type")
+    def _fail(self, problem: str, at: Span, hint: str | None = None) -> QueryError:
+        return QueryError(problem, self.text, at, hint=hint, mistake="type")
 
     # -- code -----------------------------------------------------------------------------------
 
     def _put(self, op: Op, a: int = 0, b: int = 0, c: int = 0) -> None:
         self._code.append((int(op), a, b, c))
 
-    def _lane(self, expr: Expr) -> tuple[int, bool]:
+    def _lane(self, tree: Typed) -> tuple[int, bool]:
         """The lane of an expression over one event, and whether it holds reals."""
-        plain = plain_element(expr)
+        plain = _plain(tree)
         for i, lane in enumerate(self.lanes):
-            if lane.expr == plain:
-                return i, pa.types.is_floating(lane.compiled.type)
-        compiled = compile(plain, self.schema_of, self.text)
+            if lane.tree == plain:
+                return i, lane.tree.kind == "real"
+        names = tuple(dict.fromkeys(leaf.node for leaf in leaves(plain)))
+        compiled = Compiled(TYPES[plain.kind], names,  # type: ignore[arg-type]
+                            lambda columns: evaluate_typed(plain, columns))
         self.lanes.append(Lane(plain, compiled))
-        return len(self.lanes) - 1, pa.types.is_floating(compiled.type)
+        return len(self.lanes) - 1, plain.kind == "real"
 
-    def _emit(self, node: Expr) -> None:
-        if is_aggregate(node):
-            self._aggregate(node)
+    def _emit(self, tree: Typed) -> None:
+        if isinstance(tree, Leaf) and is_aggregate(tree.node):
+            self._aggregated(tree.node)
             return
-        reads = {(v, how) for v, how, _ in accesses(node)}
-        if len(reads) == 1 and "all" not in {how for _, how in reads}:
+        reads = {(v, how) for leaf in leaves(tree) for v, how, _ in accesses(leaf.node)}
+        if not reads:
+            self._constant(tree)
+        elif len(reads) == 1 and "all" not in {how for _, how in reads}:
             variable, how = reads.pop()
-            lane, real = self._lane(node)
+            lane, real = self._lane(tree)
             load = (Op.PREV_F if real else Op.PREV_I) if how == "prev" else (
                 Op.LOAD_F if real else Op.LOAD_I)
             self._put(load, self.places[variable], lane)
-            return
-        getattr(self, f"_{type(node).__name__.lower()}", self._unknown)(node)
+        else:
+            assert isinstance(tree, Apply)
+            self._apply(tree)
 
-    def _unknown(self, node: Expr) -> None:
-        raise self._fail("this cannot be computed from several events", node,
-                         "compare a column of one event with a column of another")
+    def _apply(self, tree: Apply) -> None:
+        operator = tree.operator
+        if operator.code is None:
+            raise self._unknown(tree)
+        for arg, want in zip(tree.args, operator.reads, strict=True):
+            self._emit(arg)
+            if want == "real" and raw_kind(arg.kind) != "real":
+                self._put(Op.TO_F)
+        for op in operator.code:
+            self._put(op)
 
-    def _aggregate(self, node: Expr) -> None:
+    def _unknown(self, tree: Apply) -> QueryError:
+        name = tree.operator.name
+        if name in ("<", "<=", ">", ">="):
+            return self._fail("texts of two events can be equal or not, not less or greater",
+                              tree.at)
+        return self._fail(f"{name.upper() if name == 'like' else name} cannot be computed from "
+                          "several events", tree.at,
+                          f"between events there are {', '.join(_BETWEEN_EVENTS)}")
+
+    def _constant(self, tree: Typed) -> None:
+        value = evaluate_typed(tree, _no_column)
+        if tree.kind in ("timestamp", "duration", "boolean"):
+            value = pc.cast(value, pa.int64())
+        found = value.as_py()
+        if found is None:
+            self._put(Op.NULL)
+        elif tree.kind == "real":
+            self._put(Op.CONST_F, len(self._reals))
+            self._reals.append(found)
+        else:
+            self._put(Op.CONST_I, len(self._integers))
+            self._integers.append(self.code_of(found) if tree.kind == "text" else found)
+
+    def _aggregated(self, node: Expr) -> None:
         if isinstance(node, Name):
             variable, function, arg = str(node.qualifier), str(node.index), node
         else:
@@ -185,113 +203,15 @@ class Coder:
                 arg.qualifier is None or not arg.name):
             self._put(Op.AGG_I, self.places[variable], -1, kind)
             return
-        lane, real = self._lane(arg)
-        if kind in (Aggregate.MIN, Aggregate.MAX) and kind_of(
-                self.lanes[lane].compiled.type) == "text":
-            raise self._fail(f"{function} of texts cannot be compared between events", node)
+        tree = self._single.check(plain_element(arg))
+        lane, real = self._lane(tree)
+        if kind in (Aggregate.MIN, Aggregate.MAX) and tree.kind == "text":
+            raise self._fail(f"{function} of texts cannot be compared between events", node.at)
         self._put(Op.AGG_F if real else Op.AGG_I, self.places[variable], lane, kind)
 
-    def _literal(self, node: Literal, of: pa.DataType | None = None) -> None:
-        if node.value is None:
-            self._put(Op.NULL)
-        elif node.kind == "text" and of is not None and pa.types.is_timestamp(of):
-            self._integer(Builder(self.text).instant(str(node.value), node.at))
-        elif node.kind == "text":
-            self._integer(self.code_of(str(node.value)))
-        elif isinstance(node.value, float):
-            self._put(Op.CONST_F, len(self._reals))
-            self._reals.append(node.value)
-        else:
-            self._integer(int(node.value))
 
-    def _integer(self, value: int) -> None:
-        self._put(Op.CONST_I, len(self._integers))
-        self._integers.append(value)
-
-    def _as(self, node: Expr, want: pa.DataType) -> None:
-        """Emit a value, turned into a real if the other side is one."""
-        if isinstance(node, Literal):
-            self._literal(node, want)
-        else:
-            self._emit(node)
-        if pa.types.is_floating(want) and not pa.types.is_floating(self._type(node)):
-            self._put(Op.TO_F)
-
-    def _unary(self, node: Unary) -> None:
-        if node.op == "not":
-            self._emit(node.operand)
-            self._put(Op.NOT)
-            return
-        self._binary(Binary("-", Literal(0, "number", at=node.at), node.operand, at=node.at))
-
-    def _binary(self, node: Binary) -> None:
-        if node.op in ("and", "or"):
-            self._emit(node.left)
-            self._emit(node.right)
-            self._put(Op.AND if node.op == "and" else Op.OR)
-        elif node.op in _COMPARE:
-            self._compare(node.op, node.left, node.right, node)
-        else:
-            self._arithmetic(node)
-
-    def _compare(self, op: str, left: Expr, right: Expr, node: Expr) -> None:
-        types = [self._type(left), self._type(right)]
-        kinds = {kind_of(t) for t in types}
-        if "text" in kinds and "timestamp" not in kinds and op not in ("=", "!="):
-            raise self._fail("texts of two events can be equal or not, not less or greater", node)
-        want = pa.float64() if any(pa.types.is_floating(t) for t in types) else types[0]
-        stamp = next((t for t in types if pa.types.is_timestamp(t)), None)
-        for side in (left, right):
-            self._as(side, stamp if stamp is not None else want)
-        self._put(_COMPARE[op])
-
-    def _arithmetic(self, node: Binary) -> None:
-        left, right = self._type(node.left), self._type(node.right)
-        result = arithmetic.result_type(node.op, left, right)
-        floats = node.op == "/" or any(pa.types.is_floating(t) for t in (left, right))
-        want = pa.float64() if floats else pa.int64()
-        self._as(node.left, want)
-        self._as(node.right, want)
-        self._put((_REAL if floats else _INT)[node.op])
-        if floats and result is not None and not pa.types.is_floating(result):
-            self._put(Op.ROUND)
-
-    def _inlist(self, node: InList) -> None:
-        for i, item in enumerate(node.items):
-            self._compare("=", node.operand, item, node)
-            if i:
-                self._put(Op.OR)
-        if node.negated:
-            self._put(Op.NOT)
-
-    def _between(self, node: Between) -> None:
-        self._compare(">=", node.operand, node.low, node)
-        self._compare("<=", node.operand, node.high, node)
-        self._put(Op.AND)
-        if node.negated:
-            self._put(Op.NOT)
-
-    def _isnull(self, node: IsNull) -> None:
-        self._emit(node.operand)
-        self._put(Op.IS_NULL)
-        if node.negated:
-            self._put(Op.NOT)
-
-    def _call(self, node: Call) -> None:
-        op = _CALLS.get(node.function)
-        result = self._type(node)
-        if op is None or (op in (Op.LEAST, Op.GREATEST) and kind_of(result) == "text"):
-            raise self._fail(f"{node.function} cannot be computed from several events", node,
-                             f"between events there are {', '.join(_CALLS)}")
-        want = pa.float64() if op == Op.SQRT else result
-        whole = not pa.types.is_floating(want)
-        self._as(node.args[0], want)
-        if op in (Op.LEAST, Op.GREATEST, Op.COALESCE):
-            for arg in node.args[1:]:
-                self._as(arg, want)
-                self._put(op)
-        elif not (whole and op in (Op.FLOOR, Op.CEIL)):
-            self._put(op)
+def _no_column(name: Name) -> pa.Array:
+    raise AssertionError(f"{name} in a constant")
 
 
 def bits(values: pa.Array) -> np.ndarray:

@@ -91,6 +91,7 @@ class _Planner:
             raise self.fail("a pattern needs a component that is not negated",
                             self.tree.parts[0].at, hint="SEQ(SHELF s, !(CHECKOUT c), EXIT e)",
                             mistake="only-negated")
+        self.check_skip()
         for item in self.tree.returns:
             self.check_names(item.expr)
             self.check_returned(item.expr)
@@ -102,6 +103,19 @@ class _Planner:
         for conjunct in [*derived, *others]:
             self.place(conjunct, scan, within, against, positive[0].variable)
         return EventPlan(self.tree, partition, scan, within, against)
+
+    def check_skip(self) -> None:
+        """AFTER MATCH SKIP names a variable of the match."""
+        skip = self.tree.skip
+        if skip is None or skip.variable is None:
+            return
+        if skip.variable in self.negated:
+            raise self.fail(f"{skip.variable!r} is negated: there is no such event in a match",
+                            skip.at, mistake="skip")
+        if skip.variable not in self.parts:
+            raise self.fail(f"there is no variable {skip.variable!r}", skip.at, mistake="variable",
+                            hint=did_you_mean(skip.variable, self.parts)
+                            or f"the variables are {', '.join(self.parts)}")
 
     # -- equality -------------------------------------------------------------------------------
 
@@ -170,7 +184,8 @@ class _Planner:
 
     def chain(self, terms: set[Term], covered: list[str], at: Span) -> list[Expr]:
         """Equalities that make a class of terms equal, less those the partition sees to."""
-        ordered = sorted(terms, key=lambda t: (t[0] in self.negated, self.parts[t[0]].kleene,
+        ordered = sorted(terms, key=lambda t: (t[0] in self.negated,
+                                               self.parts[t[0]].optional, self.parts[t[0]].kleene,
                                                self.order[t[0]], t[1]))
         head = ordered[0]
         found: list[Expr] = []
@@ -219,9 +234,9 @@ class _Planner:
             variable = name.qualifier or name.name
             self.check_variable(variable, name)
             if not self.parts[variable].kleene:
+                kind = (*self.parts[variable].types, "ANY")[0]
                 raise self.fail(f"{node.function} needs a Kleene variable, and {variable!r} is one "
-                                "event", name.at, hint=f"{self.parts[variable].types[0]}+ "
-                                f"{variable}[]", mistake="aggregate")
+                                "event", name.at, hint=f"{kind}+ {variable}[]", mistake="aggregate")
             bare = name.qualifier is None or not name.name
             if bare and not (node.function == "count" and node.args[0] is name):
                 raise self.fail(f"{node.function} needs a column", name.at,

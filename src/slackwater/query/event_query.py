@@ -19,18 +19,21 @@ from slackwater.core.kernel import MemoryStore
 from slackwater.core.state.keys import Keys
 from slackwater.pattern.match import Match
 from slackwater.pattern.pattern import Matched
-from slackwater.pattern.schedule import Component, Negation
+from slackwater.pattern.schedule import ANY, FOLLOWING, STRICT, Component, Negation
+from slackwater.pattern.skip import Skip
 from slackwater.query.ast import Binary, Expr, Name
 from slackwater.query.errors import QueryError
 from slackwater.query.event_code import Coder, bits
 from slackwater.query.event_parse import parse_event
 from slackwater.query.event_plan import EventPlan, accesses, make_plan
 from slackwater.query.event_return import Returns
-from slackwater.query.expression import Compiled, compile, schema_lookup
+from slackwater.query.expression import Compiled, compile_condition, schema_lookup
+from slackwater.query.ticks import unit_lookup
 
 __all__ = ["EventPattern", "event_pattern", "event_query"]
 
 Int64 = NDArray[np.int64]
+_WAYS: dict[str | None, int] = {"=>": STRICT, "->": FOLLOWING, "~>": ANY}
 
 
 def event_pattern(text: str) -> EventPattern:
@@ -71,7 +74,8 @@ class EventPattern:
     @property
     def components(self) -> tuple[Component, ...]:
         """What must occur, in order."""
-        return tuple(Component(p.variable, p.types, p.kleene)
+        return tuple(Component(p.variable, p.types, p.kleene, p.least, p.most, p.greedy,
+                               _WAYS.get(p.before), _WAYS.get(p.inside))
                      for p in self.plan.tree.parts if not p.negated)
 
     @property
@@ -84,6 +88,15 @@ class EventPattern:
             else:
                 gap += 1
         return tuple(found)
+
+    @property
+    def skip(self) -> Skip | None:
+        """AFTER MATCH SKIP; None: matches may overlap as they like."""
+        asked = self.plan.tree.skip
+        if asked is None:
+            return None
+        names = [c.variable for c in self.components]
+        return Skip(asked.to, names.index(asked.variable) if asked.variable is not None else 0)
 
     @property
     def window(self) -> int:
@@ -122,23 +135,30 @@ class BoundEvent:
             return lookup(Name(name.qualifier, self._alias.get(name.name, name.name), name.index,
                                at=name.at))
 
+        stamped = unit_lookup(roles)
+
+        def unit_of(name: Name) -> str | None:
+            return stamped(Name(None, self._alias.get(name.name, name.name), at=name.at))
+
         variables: list[Component | Negation] = [*pattern.components, *pattern.negations]
         self._types = [v.types for v in variables]
         self._scan: list[list[Compiled]] = [
-            [compile(e, schema_of, text) for e in plan.scan.get(v.variable, [])] for v in variables]
+            [compile_condition(e, schema_of, text, unit_of=unit_of)
+             for e in plan.scan.get(v.variable, [])] for v in variables]
         keys, loose_keys = self._split_keys(schema_of)
         self.partition = tuple(self._alias.get(c, c) for c in keys)
         self._texts = Keys("texts", ["text"], MemoryStore())
         self._constants: list[str] = []
         coder = Coder(text, {v.variable: i for i, v in enumerate(variables)},
                       {c.variable for c in pattern.components if c.kleene},
-                      len(pattern.components), schema_of, self._constant)
+                      len(pattern.components), schema_of, self._constant, unit_of)
         loose = [e for v in pattern.negations for e in plan.against[v.variable]]
         self.conditions = [coder.condition(e)
                            for e in [*plan.within_match, *loose, *loose_keys]]
         self._lanes = coder.lanes
         self.lanes = len(coder.lanes)
-        self._returns = Returns(pattern.components, plan.tree, schema_of, self._alias)
+        self._returns = Returns(pattern.components, plan.tree, schema_of, self._alias,
+                                unit_of)
         self.fields = self._returns.fields
 
     def _split_keys(self, schema_of: Callable[[Name], pa.DataType]) -> tuple[list[str], list[Expr]]:
@@ -153,7 +173,7 @@ class BoundEvent:
             if not pa.types.is_floating(schema_of(Name(None, column, at=parts[0].at))):
                 keys.append(column)
                 continue
-            head, *rest = sorted(parts, key=lambda p: (p.negated, p.kleene))
+            head, *rest = sorted(parts, key=lambda p: (p.negated, p.optional, p.kleene))
             for part in rest:
                 if head.kleene and part.kleene:
                     raise QueryError(f"{column!r} holds reals, which cannot be compared between "
@@ -168,15 +188,24 @@ class BoundEvent:
 
     def scan(self, batch: pa.RecordBatch) -> Int64:
         """Which components and negations each row may take part in, as bits."""
-        assert self._roles.type is not None
+        every = sum(1 << i for i, types in enumerate(self._types) if not types)
+        mask: Int64
+        if self._roles.type is None:
+            mask = np.full(batch.num_rows, every, np.int64)
+            return self._tested(batch, mask)
         column = batch.column(self._roles.type)
         if not pa.types.is_dictionary(column.type):
             column = column.dictionary_encode()
         names = column.dictionary.cast(pa.string()).to_pylist()
-        kinds = np.array([sum(1 << i for i, types in enumerate(self._types) if name in types)
-                          for name in [*names, None]], np.int64)
+        kinds = np.array([
+            sum(1 << i for i, types in enumerate(self._types) if name in types) | every
+            for name in [*names, None]], np.int64)
         codes = column.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
-        mask: Int64 = kinds[codes]
+        mask = kinds[codes]
+        return self._tested(batch, mask)
+
+    def _tested(self, batch: pa.RecordBatch, mask: Int64) -> Int64:
+        """The bits that the conditions on one event leave."""
         for i, tests in enumerate(self._scan):
             if not tests:
                 continue

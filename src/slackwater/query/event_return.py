@@ -8,19 +8,22 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from slackwater.pattern.aggregate import Aggregate as Reducing
+from slackwater.pattern.aggregate import fold_runs
 from slackwater.pattern.pattern import Matched
 from slackwater.pattern.schedule import Component
 from slackwater.query.ast import Call, Expr, Name
 from slackwater.query.errors import QueryError, check_result_name
 from slackwater.query.event_ast import EventTree, Returned
-from slackwater.query.event_code import Coder, plain_element, stand_in
+from slackwater.query.event_code import Coder, bits, plain_element, stand_in
 from slackwater.query.event_plan import accesses
 from slackwater.query.expression import Compiled, compile
+from slackwater.query.kinds import TYPES
+from slackwater.query.typed import Leaf
 
 __all__ = ["Returns"]
 
 _TAKEN = ("match_id", "op", "events")
-_REDUCE = {"sum": "sum", "avg": "mean", "min": "min", "max": "max", "count": "count"}
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,11 @@ class _Aggregate:
     component: int
     function: str
     arg: Compiled | None  # None: count the elements
-    type: pa.DataType
+    leaf: Leaf
+
+    @property
+    def type(self) -> pa.DataType:
+        return TYPES[self.leaf.kind]
 
 
 @dataclass(frozen=True)
@@ -46,12 +53,13 @@ class Returns:
     """
 
     def __init__(self, components: tuple[Component, ...], tree: EventTree,
-                 schema_of: Callable[[Name], pa.DataType], alias: dict[str, str]) -> None:
+                 schema_of: Callable[[Name], pa.DataType], alias: dict[str, str],
+                 unit_of: Callable[[Name], str | None] = lambda name: None) -> None:
         self._components, self._text, self._alias = components, tree.text, alias
-        self._schema_of = schema_of
+        self._schema_of, self._unit_of = schema_of, unit_of
         self._places = {c.variable: i for i, c in enumerate(components)}
         self._coder = Coder(tree.text, self._places, {c.variable for c in components if c.kleene},
-                            len(components), schema_of, lambda text: 0)
+                            len(components), schema_of, lambda text: 0, unit_of)
         self._items = [self._item(r) for r in tree.returns]
         self.fields = [pa.field(self._name(r), self._type(i))
                        for r, i in zip(tree.returns, self._items, strict=True)]
@@ -91,11 +99,18 @@ class Returns:
                 return aggregates[int(name.name)].type
             return self._schema_of(name)
 
-        return _Item(compile(plain, schema_of, self._text), aggregates,
+        def unit_of(name: Name) -> str | None:
+            if name.index == "aggregate":
+                ticks = aggregates[int(name.name)].leaf.ticks
+                return None if ticks is None else ticks[1]
+            return self._unit_of(name)
+
+        return _Item(compile(plain, schema_of, self._text, unit_of=unit_of), aggregates,
                      self._places[elements.pop()] if elements else None)
 
     def _aggregate(self, node: Expr) -> _Aggregate:
-        kind = self._coder.type_of_aggregate(node)
+        leaf = self._coder.aggregate(node)
+        assert leaf is not None
         variable = next(v for v, _, _ in accesses(node))
         if isinstance(node, Name):
             function, arg = str(node.index), node
@@ -103,8 +118,9 @@ class Returns:
             assert isinstance(node, Call)
             function, arg = node.function, node.args[0]  # type: ignore[assignment]
         bare = isinstance(arg, Name) and (arg.qualifier is None or not arg.name)
-        compiled = None if bare else compile(plain_element(arg), self._schema_of, self._text)
-        return _Aggregate(self._places[variable], function, compiled, kind)
+        compiled = None if bare else compile(plain_element(arg), self._schema_of, self._text,
+                                                   unit_of=self._unit_of)
+        return _Aggregate(self._places[variable], function, compiled, leaf)
 
     def evaluate(self, matched: Matched) -> list[pa.Array]:
         """One array an item."""
@@ -134,10 +150,21 @@ class Returns:
             int(offsets[-1]))
         if aggregate.function in ("first", "last"):
             at = offsets[:-1] if aggregate.function == "first" else offsets[1:] - 1
-            return values.take(pa.array(at))
-        owner = np.repeat(np.arange(len(matched)), np.diff(offsets))
-        table = pa.table({"match": owner, "value": values})
-        name = _REDUCE[aggregate.function]
-        # without threads the groups come in the order of their first rows
-        done = table.group_by("match", use_threads=False).aggregate([("value", name)])
-        return done.column(f"value_{name}").combine_chunks().cast(aggregate.type)
+            return values.take(pa.array(at, mask=np.diff(offsets) == 0))
+        if pa.types.is_string(values.type):
+            return _reduce_texts(aggregate, values, offsets)
+        out, given = np.zeros(len(matched), np.int64), np.zeros(len(matched), bool)
+        known = np.array(values.is_valid().to_numpy(zero_copy_only=False))
+        fold_runs(int(Reducing[aggregate.function.upper()]), pa.types.is_floating(values.type),
+                  offsets, bits(values), known, out, given)
+        found = out.view(np.float64) if pa.types.is_floating(aggregate.type) else out
+        return pa.array(found, mask=~given).cast(aggregate.type)
+
+
+def _reduce_texts(aggregate: _Aggregate, values: pa.Array, offsets: np.ndarray) -> pa.Array:
+    """count, min and max of texts, which the compiled loops know by their codes only."""
+    owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    table = pa.table({"match": owner, "value": values})
+    # without threads the groups come in the order of their first rows
+    done = table.group_by("match", use_threads=False).aggregate([("value", aggregate.function)])
+    return done.column(f"value_{aggregate.function}").combine_chunks().cast(aggregate.type)

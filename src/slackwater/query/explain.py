@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from slackwater.core.durations import format_duration
+from slackwater.pattern.schedule import Component
 from slackwater.query.ast import Expr
 from slackwater.query.event_plan import EventPlan
 from slackwater.query.event_query import EventPattern
@@ -37,13 +38,28 @@ def explain_event(pattern: EventPattern | str) -> str:
         else "none: no column is equal in all variables, every event meets every other"])
     lines += _block("scan", _scan(plan))
     lines += _block("sequence", [", ".join(
-        c.variable + ("[] (one or more)" if c.kleene else "") for c in pattern.components)
+        (f"{p.before} " if p.before else "") + p.variable
+        + (f"[{p.inside or ''}]" if p.kleene else "") + _how_many(c)
+        for p, c in zip([p for p in plan.tree.parts if not p.negated], pattern.components,
+                        strict=True))
         + " in strict order of time"])
     lines += _block("construct", _construct(pattern))
     lines += _block("negation", _negations(pattern))
+    lines += _block("skip", _skip(plan))
     lines += _block("output", [_output(pattern)])
     lines += _block("return", [plan.tree.text[r.at.start:r.at.end] for r in plan.tree.returns])
     return "\n".join(lines)
+
+
+def _how_many(c: Component) -> str:
+    if c.least == c.most == 1:
+        return ""
+    few = {0: "none", 1: "one"}.get(c.least, str(c.least))
+    if c.most == 0:
+        return f" ({few} or more)"
+    if c.most == c.least:
+        return f" ({c.least})"
+    return f" ({few} to {c.most})" if c.most > 1 else " (none or one)"
 
 
 def _block(title: str, rows: list[str]) -> list[str]:
@@ -63,7 +79,7 @@ def _text(plan: EventPlan, expr: Expr) -> str:
 
 
 def _scan(plan: EventPlan) -> list[str]:
-    return [f"{p.variable}: " + ", ".join([" or ".join(p.types), *(
+    return [f"{p.variable}: " + ", ".join([" or ".join(p.types) or "any type", *(
         _text(plan, e) for e in plan.scan.get(p.variable, []))]) for p in plan.tree.parts]
 
 
@@ -96,7 +112,20 @@ def _negations(pattern: EventPattern) -> list[str]:
     return rows
 
 
+def _skip(plan: EventPlan) -> list[str]:
+    asked = plan.tree.skip
+    if asked is None:
+        return []
+    where = {"past_last": "after its last event", "next": "after its first event",
+             "first": f"at the first event of {asked.variable}",
+             "last": f"at the last event of {asked.variable}"}[asked.to]
+    return [f"after a match the next one of the partition begins {where} or later"]
+
+
 def _output(pattern: EventPattern) -> str:
+    if pattern.skip is not None:
+        first = pattern.components[0].variable
+        return f"+ when all earlier matches are known: watermark past {first} + WITHIN"
     gaps = [n.gap for n in pattern.negations]
     names = [c.variable for c in pattern.components]
     if not gaps:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from slackwater.query.ast import Literal
-
-__all__ = ["TYPES", "as_kind", "kind_of", "literal_value"]
+__all__ = ["TYPES", "as_kind", "exact_kind", "kind_of", "scalar_of"]
 
 TYPES: dict[str, pa.DataType] = {
     "integer": pa.int64(), "real": pa.float64(), "number": pa.float64(), "text": pa.string(),
@@ -47,8 +45,11 @@ def as_kind(kind: pa.DataType) -> pa.DataType:
     return TYPES[found]
 
 
-def literal_value(node: Literal) -> pa.Scalar:
+def exact_kind(kind: pa.DataType) -> str:
+    """The kind of a type that expressions use inside, whole numbers and reals told apart."""
+    return next(name for name, known in TYPES.items() if known == kind)
+
+
+def scalar_of(value: object, kind: str) -> pa.Scalar:
     """A constant as an Arrow scalar."""
-    if node.kind == "number":
-        return pa.scalar(node.value, pa.int64() if isinstance(node.value, int) else pa.float64())
-    return pa.scalar(node.value, TYPES[node.kind])
+    return pa.scalar(value, TYPES[kind])

@@ -12,10 +12,11 @@ from slackwater.core.events import Roles
 from slackwater.core.names import unused
 from slackwater.query.ast import Call, Expr, Literal, Name, Star, rewrite, walk
 from slackwater.query.errors import QueryError, check_result_name
-from slackwater.query.expression import Compiled, compile, schema_lookup
-from slackwater.query.functions import FUNCTIONS as SCALARS
+from slackwater.query.expression import Compiled, compile, compile_condition, schema_lookup
 from slackwater.query.kinds import as_kind, kind_of
+from slackwater.query.operators import FUNCTIONS as SCALARS
 from slackwater.query.select_parse import Item, Select
+from slackwater.query.ticks import unit_lookup
 from slackwater.window import FUNCTIONS, Aggregate, Window
 
 __all__ = ["Plan", "plan_select", "selected"]
@@ -49,7 +50,8 @@ class Plan:
 
 def plan_select(select: Select, schema: pa.Schema, roles: Roles) -> Plan:
     """Check a query against the columns it is about, and plan it."""
-    planner = _Planner(select, schema)
+    planner = _Planner(select, schema, roles)
+    planner.check_names()
     where = planner.where()
     group = planner.group()
     outputs = [planner.output(item) for item in planner.items()]
@@ -63,8 +65,9 @@ def plan_select(select: Select, schema: pa.Schema, roles: Roles) -> Plan:
 
 
 class _Planner:
-    def __init__(self, select: Select, schema: pa.Schema) -> None:
+    def __init__(self, select: Select, schema: pa.Schema, roles: Roles) -> None:
         self._select, self._schema, self._text = select, schema, select.text
+        self._unit_of = unit_lookup(roles)
         self._calls: dict[tuple[object, ...], Aggregate] = {}
         self._arguments: dict[Expr, str] = {}
         self.arguments: dict[str, Compiled] = {}
@@ -82,6 +85,23 @@ class _Planner:
     def _columns(self, *also: str) -> Callable[[Name], pa.DataType]:
         return schema_lookup(self._schema, self._text, also=also)
 
+    def check_names(self) -> None:
+        """A column may be qualified by the stream's name, and by nothing else."""
+        source = self._select.source
+        trees = [*(item.expr for item in self._select.items), self._select.where,
+                 *self._select.group]
+        for node in (n for tree in trees if tree is not None for n in walk(tree)):
+            if not isinstance(node, Name):
+                continue
+            if node.index is not None:
+                raise self._fail("a row has no elements", node, mistake="index",
+                                 hint=f"write {node.name or node.qualifier}")
+            if node.qualifier not in (None, source):
+                raise self._fail(f"there is no stream {node.qualifier!r} here", node,
+                                 hint=did_you_mean(str(node.qualifier), [source])
+                                 or f"write {node.name} or {source}.{node.name}",
+                                 mistake="stream")
+
     def where(self) -> Compiled | None:
         condition = self._select.where
         if condition is None:
@@ -90,11 +110,7 @@ class _Planner:
             if _aggregate_name(node):
                 raise self._fail("WHERE is about single rows, before they are aggregated", node,
                                  mistake="aggregate-in-where")
-        compiled = compile(condition, self._columns(), self._text)
-        if not (pa.types.is_boolean(compiled.type) or pa.types.is_null(compiled.type)):
-            raise self._fail("WHERE needs a condition", condition, hint="compare it: … > 0",
-                             mistake="type")
-        return compiled
+        return compile_condition(condition, self._columns(), self._text, unit_of=self._unit_of)
 
     def group(self) -> tuple[str, ...]:
         columns = self._columns()
@@ -169,7 +185,7 @@ class _Planner:
             if _aggregate_name(node):
                 raise self._fail("an aggregate cannot be taken of an aggregate", node,
                                  mistake="nested-aggregate")
-        compiled = compile(expr, self._columns(), self._text)
+        compiled = compile(expr, self._columns(), self._text, unit_of=self._unit_of)
         if isinstance(expr, Name):
             kind = self._schema.field(expr.name).type
             if as_kind(kind) == kind:
@@ -215,16 +231,17 @@ class _Planner:
             if name in found:
                 raise self._fail(f"two columns are called {name!r}", item,
                                  hint="give one of them another name with AS", mistake="twice")
-            found[name] = selected(expr, schema_of, self._text)
+            found[name] = selected(expr, schema_of, self._text, self._unit_of)
         return found
 
 
-def selected(expr: Expr, schema_of: Callable[[Name], pa.DataType], text: str) -> Compiled:
+def selected(expr: Expr, schema_of: Callable[[Name], pa.DataType], text: str,
+             unit_of: Callable[[Name], str | None] = lambda name: None) -> Compiled:
     """A column alone passes through as it is, whatever its type; the rest is computed."""
     if isinstance(expr, Name):
         kind = schema_of(expr)
         return Compiled(kind, (expr,), lambda columns: columns(expr))
-    return compile(expr, schema_of, text)
+    return compile(expr, schema_of, text, unit_of=unit_of)
 
 
 def _aggregate_name(node: Expr) -> str | None:

@@ -48,7 +48,7 @@ class ReorderLogic(KeyedLogic):
                          sources=config.sources)
         self._config, self._policy = config, policy
         self._estimator = policy.estimator(store, literal=config.literal)
-        self._marks = Marks("marks", store, group=np.int64(0))
+        self._marks = Marks.of_groups("marks", store)
         self._groups = None if config.scope is None else Keys("groups", config.scope, store)
         within = config.roles.key if config.scope is None else config.scope
         self._sources = (Keys("sources", (*within, config.roles.source), store)
@@ -56,6 +56,7 @@ class ReorderLogic(KeyedLogic):
         self._heard = Pages("heard", {"at": np.int64(NEVER)}, store)  # each source's last arrival
         self._source_numbers = np.full(1, -1)
         self._buffer = Buffer("held", store, self._marks.gone)
+        self.holds_in(self._buffer)
         self._in_force = float("nan")
 
     # -- steps ----------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ except ImportError as missing:  # pragma: no cover - the message is for machines
 if TYPE_CHECKING:
     from slackwater.spark.listener import watch
     from slackwater.spark.operators.correlate import correlate
+    from slackwater.spark.operators.dedupe import dedupe
     from slackwater.spark.operators.match import match
     from slackwater.spark.operators.query import query
     from slackwater.spark.operators.reorder import reorder
@@ -28,10 +29,12 @@ if TYPE_CHECKING:
     from slackwater.spark.sample import tap
     from slackwater.spark.session import local_session, open_session, settings
 
-__all__ = ["correlate", "late", "local_session", "match", "open_session", "quarantined", "query",
-           "ready", "reorder", "settings", "synchronise", "tap", "watch", "with_watermark"]
+__all__ = ["correlate", "dedupe", "late", "local_session", "match", "open_session", "quarantined",
+           "query", "ready", "reorder", "settings", "synchronise", "tap", "watch",
+           "with_watermark"]
 
 _HOME = {
+    "dedupe": "operators.dedupe",
     "synchronise": "operators.synchronise",
     "reorder": "operators.reorder",
     "query": "operators.query",

@@ -12,6 +12,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from slackwater.core.state.ipc import batch_of, ipc_batch
 from slackwater.spark.operator_spec import OperatorSpec, row_column, statuses
 from slackwater.spark.packing import cast_to, numbered, quoted, with_status
+from slackwater.spark.shipped import shipped
 
 __all__ = ["one_input", "two_inputs"]
 
@@ -29,7 +30,7 @@ def one_input(df: DataFrame, what: OperatorSpec, schema: pa.Schema, output: pa.S
               else placed.coalesce(1))
     arrival = F.col(quoted(given.arrival or _POSITION))
     ordered = spread.sortWithinPartitions(arrival, _POSITION).drop(_POSITION)
-    return numbered(ordered).mapInArrow(_run_through(what, schema, output),
+    return numbered(ordered).mapInArrow(shipped(_run_through(what, schema, output)),
                                         from_arrow_schema(output))
 
 

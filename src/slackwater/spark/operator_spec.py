@@ -16,9 +16,11 @@ from slackwater.core.kernel import Out
 from slackwater.correlate import Correlate, bucketed
 from slackwater.correlate.buckets import BUCKET, OWNER, widths
 from slackwater.correlate.rows import split_by
+from slackwater.dedupe import Dedupe
 from slackwater.pattern.match import Match
 from slackwater.query import SelectQuery
 from slackwater.query.pairs import PairQuery
+from slackwater.query.recognise import RecogniseQuery
 from slackwater.reorder import Reorder
 from slackwater.spark.packing import ROW, canonical_schema
 from slackwater.synchronise.config import Synchroniser
@@ -93,7 +95,7 @@ class OperatorSpec:
     @property
     def promise(self) -> int | None:
         """What silence promises, if nothing follows: windows and patterns close in silence."""
-        return None if isinstance(self.kernel, (Reorder, Synchroniser)) else self.quiet
+        return None if isinstance(self.kernel, (Dedupe, Reorder, Synchroniser)) else self.quiet
 
 
 def operator_spec(kernel: Any, schema: pa.Schema, quiet: int | None, step: str, *,
@@ -108,11 +110,11 @@ def operator_spec(kernel: Any, schema: pa.Schema, quiet: int | None, step: str, 
         keys = kernel.roles.key
         equated = kernel.pattern.bind(schema, kernel.roles).partition
         shard_by, roles = (*keys, *(c for c in equated if c not in keys)), kernel.roles
-    elif isinstance(kernel, (Reorder, SelectQuery)):
+    elif isinstance(kernel, (Reorder, SelectQuery, RecogniseQuery)):
         order = kernel if isinstance(kernel, Reorder) else kernel.chain.reorder
         roles = order.roles
         shard_by = roles.key if order.scope is None else order.scope
-    elif isinstance(kernel, Synchroniser):
+    elif isinstance(kernel, (Dedupe, Synchroniser)):
         roles, shard_by = kernel.roles, kernel.roles.key
     else:
         raise ConfigError(f"{type(kernel).__name__} does not run on Spark", step=step)

@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame
 from slackwater.core.events import RESERVED
 from slackwater.core.state.ipc import batch_of, ipc_batch, ipc_bytes
 from slackwater.core.state.shards import shard_of
+from slackwater.spark.position import POSITION
 
 __all__ = ["PACKED", "ROW", "UNPACKED", "Target", "blobs_of", "canonical_schema", "cast_to",
            "numbered", "pack", "quoted", "shard_labels", "unpack", "with_status"]
@@ -147,7 +148,8 @@ def _split(rows: pa.RecordBatch, target: Target) -> tuple[pa.RecordBatch, Int]:
     """The rows, and the label of each one's shard."""
     labels = np.asarray(target.labels, np.int32)
     if target.columns is not None:
-        rows = rows.select(list(target.columns))
+        position = [POSITION] if POSITION in rows.schema.names else []
+        rows = rows.select([*target.columns, *position])
     if target.spread is not None:
         rows, place = target.spread(rows)
         return rows, labels[place % len(labels)]

@@ -26,8 +26,11 @@ from slackwater.spark.packing import (
     shard_labels,
     unpack,
 )
+from slackwater.spark.position import with_position
 from slackwater.spark.processor import GroupProcessor
+from slackwater.spark.shipped import shipped
 from slackwater.spark.ticks import ticks
+from slackwater.spark.zones import warn_of_zone
 
 __all__ = ["arrow_schema", "carry", "packed_for", "run_groups", "shards_of",
            "target_of"]
@@ -35,7 +38,11 @@ __all__ = ["arrow_schema", "carry", "packed_for", "run_groups", "shards_of",
 
 def arrow_schema(df: DataFrame) -> pa.Schema:
     """The columns of a DataFrame, as kernels see them."""
-    return canonical_schema(to_arrow_schema(df.schema, timezone="UTC"))
+    try:
+        found = to_arrow_schema(df.schema, timezone="UTC")
+    except TypeError:  # Spark 4.1 knows no other zone
+        found = to_arrow_schema(df.schema)
+    return canonical_schema(found)
 
 
 def carry(dfs: DataFrame | tuple[DataFrame, DataFrame], what: OperatorSpec, *,
@@ -43,6 +50,8 @@ def carry(dfs: DataFrame | tuple[DataFrame, DataFrame], what: OperatorSpec, *,
     """Run a kernel over one or two streaming or batch DataFrames."""
     sides = (dfs,) if isinstance(dfs, DataFrame) else dfs
     schemas = [arrow_schema(df) for df in sides]
+    for given, schema in zip(what.inputs, schemas, strict=True):
+        warn_of_zone(sides[0].sparkSession, what, given, schema)
     streaming = any(df.isStreaming for df in sides)
     if len(sides) == 1 and not streaming:
         return one_input(sides[0], what, schemas[0], output_schema(what, schemas))
@@ -55,7 +64,8 @@ def carry(dfs: DataFrame | tuple[DataFrame, DataFrame], what: OperatorSpec, *,
                                   zip(what.inputs, schemas, strict=True)])
     if not streaming:
         return two_inputs(packed, what, output, len(group.labels))
-    if what.quiet is not None:
+    if len(sides) == 1:
+        # also without quiet: a restart may change it, and Spark counts the sources of a query
         packed = packed.unionAll(ticks(session, group.labels, what.quiet))
     return run_groups(packed, (group,), what.step).mapInArrow(
         unpack(output), from_arrow_schema(output))
@@ -80,7 +90,8 @@ def target_of(group: Group, part: Part, at: int) -> Target:
 
 def packed_for(df: DataFrame, *targets: Target) -> DataFrame:
     """The rows of a DataFrame, packed for those that take them."""
-    return numbered(df).mapInArrow(pack(arrow_schema(df), targets), PACKED)
+    df = with_position(df)
+    return numbered(df).mapInArrow(shipped(pack(arrow_schema(df), targets)), PACKED)
 
 
 def run_groups(packed: DataFrame, groups: tuple[Group, ...], step: str) -> DataFrame:

@@ -17,6 +17,7 @@ from slackwater.spark._state import Head, SparkStore, StepStore
 from slackwater.spark.group import Group, Part, Port
 from slackwater.spark.operator_spec import row_column, statuses
 from slackwater.spark.packing import blobs_of
+from slackwater.spark.position import in_position
 from slackwater.spark.stats import Stats
 
 __all__ = ["FINISH", "TICK", "ShardRun"]
@@ -55,9 +56,9 @@ class ShardRun:
             return  # nothing came and nothing waits
         self._forget_strangers()
         for part in self._group.parts:
-            for r in blobs:
-                if r.step == part.name:
-                    self._given.setdefault((part.name, r.input), []).append(ipc_batch(r.blob))
+            for at in {r.input for r in blobs if r.step == part.name}:
+                mine = [ipc_batch(r.blob) for r in blobs if (r.step, r.input) == (part.name, at)]
+                self._given[part.name, at] = [in_position(batch_of(mine))]
             yield from self._part(part, ended)
         self._store.flush()
 
@@ -205,6 +206,7 @@ class ShardRun:
         if name not in self._head.held:
             return kernel.start(store)
         if self._head.shards != len(self._group.labels):
+            kernel.restore(store.get(_INDEX), store)  # other keys are the reason, and are named
             had, has = self._head.shards, len(self._group.labels)
             raise SnapshotError(
                 "the checkpoint was written with another number of shards", step=name,

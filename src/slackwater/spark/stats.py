@@ -10,6 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slackwater.core.events import event_times
+from slackwater.core.names import ADDED
+from slackwater.dedupe import Dedupe
+from slackwater.pipeline.brief import brief_rows
 from slackwater.reorder import Reorder
 from slackwater.spark.operator_spec import OperatorSpec
 from slackwater.synchronise.config import Synchroniser
@@ -18,6 +21,7 @@ __all__ = ["Stats", "merged_stats"]
 
 _POINTS = 101         # of the latencies, evenly by rank
 _MOST_SOURCES = 2000  # producers counted one by one
+_MOST_RESULTS = 5     # windows, matches or pairs that a shard shows of each micro-batch
 
 
 class Stats:
@@ -26,6 +30,9 @@ class Stats:
     def __init__(self, spec: OperatorSpec) -> None:
         kernel = spec.kernel
         self._roles = kernel.roles if isinstance(kernel, (Reorder, Synchroniser)) else None
+        # the results of these are rows of their input, and no news
+        self._shows = not isinstance(kernel, (Reorder, Synchroniser, Dedupe))
+        self._results: list[Any] = []
         self._counts = {"ready": 0, "late": 0, "quarantined": 0}
         self._latency: list[Any] = []
         self._waited, self._of = 0.0, 0
@@ -35,6 +42,9 @@ class Stats:
     def add(self, status: str, rows: pa.RecordBatch) -> None:
         """Count rows."""
         self._counts[status] += rows.num_rows
+        if self._shows and status == "ready":
+            self._results = [*self._results, *brief_rows(rows, _MOST_RESULTS, ADDED)][
+                -_MOST_RESULTS:]
         roles = self._roles
         if roles is None:
             return
@@ -69,6 +79,8 @@ class Stats:
             if found:
                 most = sorted(found.items(), key=lambda one: -one[1])[:_MOST_SOURCES]
                 said[name] = dict(most)
+        if self._results:
+            said["results"] = self._results
         return json.dumps(said)
 
     def _most(self, name: str, values: Any) -> None:

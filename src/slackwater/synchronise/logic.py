@@ -37,7 +37,7 @@ from slackwater.synchronise.book import (
     strike_all,
 )
 from slackwater.synchronise.config import Synchroniser
-from slackwater.synchronise.rows import Released, late_reasons
+from slackwater.synchronise.rows import Released, held_widened, late_reasons
 
 __all__ = ["SyncLogic"]
 
@@ -60,6 +60,7 @@ class SyncLogic(KeyedLogic):
         self._members = Pages("member", {"of": MEMBER}, store)
         self._links = links(0)  # heaps are made again at a restore, so these are never written
         self._buffer = Buffer("held", store, self._gone)
+        self.holds_in(self._buffer, held_widened)
         self._declared: list[str] = list(config.sources or ())
         self._removed: list[str] = []
         self._said: dict[str, int] = {}  # promises of declared sources, for keys to come

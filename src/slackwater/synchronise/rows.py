@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from slackwater.core.stage import Arrivals, how_late
 from slackwater.core.state.buffer import Held, Rows
+from slackwater.core.state.ipc import widened
 
-__all__ = ["Released", "clock_and_member", "late_reasons", "to_hold", "without_extras"]
+__all__ = ["Released", "clock_and_member", "held_widened", "late_reasons", "to_hold",
+           "without_extras"]
 
 Int64 = NDArray[np.int64]
 _EXTRAS = [pa.field("clock", pa.int64()), pa.field("member", pa.int64())]
@@ -34,6 +36,13 @@ def clock_and_member(held: Held) -> tuple[Int64, Int64]:
     rows = held.payload(np.arange(len(held)))
     count = rows.num_columns
     return rows.column(count - 2).to_numpy(), rows.column(count - 1).to_numpy()
+
+
+def held_widened(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Held rows with the columns of `schema`, and the two more behind them."""
+    wide = widened(without_extras(rows), schema)
+    return pa.RecordBatch.from_arrays([*wide.columns, *rows.columns[-2:]],
+                                      schema=pa.schema([*schema, *_EXTRAS]))
 
 
 def without_extras(rows: pa.RecordBatch) -> pa.RecordBatch:

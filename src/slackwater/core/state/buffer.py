@@ -183,6 +183,16 @@ class Buffer:
             block.left += some
         self._forget_left({id(part.block) for part in held.parts})
 
+    def widen(self, more: Callable[[pa.RecordBatch], pa.RecordBatch]) -> None:
+        """Have more columns: `more` gives the user's columns of held rows as they are to be."""
+        blocks = self._together(self._runs)
+        self._runs = []
+        for block in blocks:  # one, or none
+            rows = self._read(block)
+            payload = more(rows.in_order())
+            self._schema = payload.schema
+            self._runs = [Run([Block.of(Sorted(rows.slot(), rows.time, rows.n, payload))])]
+
     def clear(self) -> None:
         """Drop all rows."""
         for block in self._blocks():

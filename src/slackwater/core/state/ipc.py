@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-__all__ = ["batch_of", "ipc_batch", "ipc_bytes"]
+__all__ = ["adds_columns", "batch_of", "ipc_batch", "ipc_bytes", "widened"]
 
 
 def batch_of(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
@@ -12,6 +12,30 @@ def batch_of(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     if len(batches) == 1:
         return batches[0]
     return pa.concat_batches(batches)
+
+
+def adds_columns(old: pa.Schema, new: pa.Schema) -> bool:
+    """Whether rows of the old columns can have the new ones: those that are added may be null.
+
+    Examples
+    --------
+    >>> old = pa.schema([("a", pa.int64())])
+    >>> adds_columns(old, pa.schema([("b", pa.string()), ("a", pa.int64())]))
+    True
+    >>> adds_columns(old, pa.schema([("a", pa.int32())])), adds_columns(old, pa.schema([]))
+    (False, False)
+    """
+    return (all(field.name in new.names and new.field(field.name).type == field.type
+                for field in old)
+            and all(field.nullable for field in new if field.name not in old.names))
+
+
+def widened(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The rows with the columns of `schema`, null where they had none."""
+    have = rows.schema.names
+    return pa.RecordBatch.from_arrays(
+        [rows.column(field.name) if field.name in have else pa.nulls(rows.num_rows, field.type)
+         for field in schema], schema=schema)
 
 
 def ipc_bytes(batch: pa.RecordBatch) -> bytes:

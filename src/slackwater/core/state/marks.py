@@ -29,6 +29,11 @@ class Marks(Pages):
         self._least: tuple[int, int] | None = None  # the slot that is furthest back, and its time
         self._greatest = NEVER
 
+    @classmethod
+    def of_groups(cls, name: str, store: Store) -> Marks:
+        """Marks with the group beside them that each key is in."""
+        return cls(name, store, group=np.int64(0))
+
     def begin(self, room: int, slots: Int64, floor: Int64, n: int) -> None:
         """Have `room` slots; those of `slots` start afresh, with rows numbered from `n` on.
 

@@ -66,9 +66,34 @@ class Record:
         return _HEAD.pack(_MAGIC, _FORMAT, zlib.crc32(rest), len(head)) + rest
 
     @classmethod
+    def head(cls, blob: bytes) -> tuple[str, Mapping[str, Any]]:
+        """The kind and the plain values of a record, whatever wrote it."""
+        head, _ = cls._parts(blob, "look into a snapshot")
+        return head["kind"], head["meta"]
+
+    @classmethod
     def decode(cls, blob: bytes, *, kind: str, version: int) -> Record:
         """Read a record of the given kind and version, or say why not."""
         where = f"restore {kind}"
+        head, body = cls._parts(blob, where)
+        if head["kind"] != kind:
+            raise SnapshotError("the snapshot is of another kernel", step=where, expected=kind,
+                                got=head["kind"])
+        if head["version"] != version:
+            raise SnapshotError("the snapshot's layout is of another version", step=where,
+                                expected=f"version {version}", got=f"version {head['version']}",
+                                hint="resume with the release that wrote it, or start afresh")
+        arrays, at = {}, 0
+        for name, descr, shape in head["arrays"]:
+            dtype = np.lib.format.descr_to_dtype(_descr(descr))
+            size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+            arrays[name] = np.frombuffer(body[at:at + size], dtype).reshape(shape).copy()
+            at += size
+        return cls(kind, version, head["meta"], arrays)
+
+    @staticmethod
+    def _parts(blob: bytes, where: str) -> tuple[dict[str, Any], memoryview]:
+        """The JSON head and the bytes after it, if they are whole."""
         if len(blob) < _HEAD.size or blob[:4] != _MAGIC:
             raise SnapshotError("these bytes are not a snapshot", step=where)
         _, form, crc, length = _HEAD.unpack_from(blob)
@@ -79,21 +104,7 @@ class Record:
         rest = memoryview(blob)[_HEAD.size:]
         if zlib.crc32(rest) != crc:
             raise SnapshotError("the snapshot is damaged (its checksum does not match)", step=where)
-        head = json.loads(bytes(rest[:length]))
-        if head["kind"] != kind:
-            raise SnapshotError("the snapshot is of another kernel", step=where, expected=kind,
-                                got=head["kind"])
-        if head["version"] != version:
-            raise SnapshotError("the snapshot's layout is of another version", step=where,
-                                expected=f"version {version}", got=f"version {head['version']}",
-                                hint="resume with the release that wrote it, or start afresh")
-        arrays, at = {}, length
-        for name, descr, shape in head["arrays"]:
-            dtype = np.lib.format.descr_to_dtype(_descr(descr))
-            size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-            arrays[name] = np.frombuffer(rest[at:at + size], dtype).reshape(shape).copy()
-            at += size
-        return cls(kind, version, head["meta"], arrays)
+        return json.loads(bytes(rest[:length])), rest[length:]
 
 
 def _descr(descr: Any) -> Any:

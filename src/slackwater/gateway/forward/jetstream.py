@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import ssl
 import threading
 import time
 import uuid
@@ -23,7 +24,8 @@ from slackwater.gateway.letters import digest, number_of
 __all__ = ["JetStreamForward"]
 
 _log = logging.getLogger("slackwater.gateway")
-_PATIENCE, _ATTEMPT = 30.0, 3.0
+_PATIENCE, _ATTEMPT, _FIRST, _CLOSE = 30.0, 3.0, 5.0, 10.0
+_AWAY = "the broker cannot be reached"
 _TOO_LARGE = 10054  # the server's number for a message larger than its stream takes
 
 
@@ -56,6 +58,7 @@ class JetStreamForward(Forward):
         self._subject, self._run, self._source = subject, uuid.uuid4().hex, source
         self._last: dict[int, tuple[bytes, int]] = {}  # of each number of MQTT
         self._client = Client()
+        self._stream = self._client.jetstream(timeout=_ATTEMPT)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="gateway-nats",
                                         daemon=True)
@@ -65,31 +68,42 @@ class JetStreamForward(Forward):
             login = ({"token": unquote(parts.username)} if parts.password is None else
                      {"user": unquote(parts.username), "password": unquote(parts.password)})
         host = parts.netloc.rpartition("@")[2]
+        self._heard: Exception | None = None  # what the client has said
+        self._connecting = asyncio.run_coroutine_threadsafe(
+            self._connect(f"{parts.scheme}://{host}", {**login, **settings}), self._loop)
+        problem: Exception | None = None
         try:
-            self._await(self._connect(f"{parts.scheme}://{host}", {**login, **settings}), 5)
+            self._connecting.result(_FIRST)
+        except TimeoutError:  # it goes on trying
+            problem = self._heard
         except Exception as error:
-            with suppress(Exception):
-                self._await(self._client.close(), 2)
-            self._end()
-            raise ConfigError("the NATS server cannot be reached", step="forward", got=f"{shown}: "
-                              f"{type(error).__name__}") from None
+            problem = error
+        if problem is not None and not _is_away(problem):
+            self._close()
+            raise ConfigError("the NATS server does not let the gateway in", step="forward",
+                              got=f"{shown}: {problem or type(problem).__name__}") from None
+        if not self._client.is_connected:
+            self._away = _AWAY
+            _log.warning("%s: cannot be reached yet", shown)
         self.largest = largest_event(self._client.max_payload)
 
     async def _connect(self, url: str, options: dict[str, Any]) -> None:
         async def lost() -> None:
-            self._away = "the broker cannot be reached"
+            self._away = _AWAY
             _log.warning("%s: connection lost", self.shown)
 
         async def back() -> None:
             self._away = None
 
         async def quiet(error: Exception) -> None:
+            if self._heard is None or _is_away(self._heard):  # what follows a refusal says less
+                self._heard = error
             _log.debug("%s: %r", self.shown, error)
 
         await self._client.connect(
             url, max_reconnect_attempts=-1, reconnect_time_wait=1, disconnected_cb=lost,
             reconnected_cb=back, error_cb=quiet, allow_reconnect=True, **options)
-        self._stream = self._client.jetstream(timeout=_ATTEMPT)
+        self._away = None
 
     def _send(self, events: list[bytes], first: int, tags: Sequence[int] | None,
               done: Done) -> None:
@@ -165,15 +179,17 @@ class JetStreamForward(Forward):
         return None
 
     def _close(self) -> None:
-        with suppress(Exception):  # a server that is away has nothing under way
-            self._await(self._client.drain(), 10)
-        self._end()
-
-    def _await(self, what: Any, seconds: float) -> Any:
-        future = asyncio.run_coroutine_threadsafe(asyncio.wait_for(what, seconds), self._loop)
-        return future.result(seconds + 5)
-
-    def _end(self) -> None:
+        self._connecting.cancel()
+        # a server that is away has nothing under way
+        last = self._client.drain() if self._client.is_connected else self._client.close()
+        future = asyncio.run_coroutine_threadsafe(asyncio.wait_for(last, _CLOSE), self._loop)
+        with suppress(Exception):
+            future.result(_CLOSE + 5)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+
+def _is_away(problem: Exception) -> bool:
+    """Whether a server may answer later without anybody's doing."""
+    return isinstance(problem, OSError) and not isinstance(problem, ssl.SSLError)

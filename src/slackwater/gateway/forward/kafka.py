@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -16,6 +17,7 @@ from slackwater.gateway.forward.base import Done, Forward, largest_event
 
 __all__ = ["KafkaForward"]
 
+_log = logging.getLogger("slackwater.gateway")
 _CLOSE_SECONDS = 30
 _LARGEST = 1_000_000  # of a message, unless its client is told otherwise
 _FOR_GOOD = (KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.INVALID_RECORD)
@@ -47,14 +49,16 @@ class KafkaForward(Forward):
         super().__init__(shown, largest_event(largest))
         self._topic, self._clock = topic, Clock()
         self._key = parse_qs(parts.query).get("key", [None])[0]
+        self._settings: dict[str, Any] = {
+            "bootstrap.servers": parts.netloc,
+            # in order and once each, whatever the connection does while this process lives
+            "enable.idempotence": True, "acks": "all", "linger.ms": 5,
+            "message.timeout.ms": 30_000, "queue.buffering.max.kbytes": 65_536,
+            "reconnect.backoff.max.ms": 1000, "log_level": 0,
+            "error_cb": self._heard, **settings}
+        self._broken = False
         try:
-            self._producer = Producer({
-                "bootstrap.servers": parts.netloc,
-                # in order and once each, whatever the connection does while this process lives
-                "enable.idempotence": True, "acks": "all", "linger.ms": 5,
-                "message.timeout.ms": 30_000, "queue.buffering.max.kbytes": 65_536,
-                "reconnect.backoff.max.ms": 1000, "log_level": 0,
-                "error_cb": self._heard, **settings})
+            self._producer = Producer(self._settings)
         except (KafkaException, ValueError) as error:
             raise ConfigError("Kafka's client refuses its settings", step="forward",
                               got=str(error)) from None
@@ -69,6 +73,8 @@ class KafkaForward(Forward):
 
     def _send(self, events: list[bytes], first: int, tags: Sequence[int] | None,
               done: Done) -> None:
+        if self._broken:
+            self._renew()
         left = len(events)
         problem: KafkaError | None = None
         lock = threading.Lock()
@@ -96,6 +102,7 @@ class KafkaForward(Forward):
                 except BufferError:
                     self._producer.poll(0.05)
                 except KafkaException as error:
+                    self._broken = self._broken or error.args[0].fatal()
                     delivered(error.args[0], None)
                     break
 
@@ -105,7 +112,17 @@ class KafkaForward(Forward):
         value = orjson.loads(event).get(self._key)
         return value.encode() if isinstance(value, str) else orjson.dumps(value)
 
+    def _renew(self) -> None:
+        """Begin anew after an error that its client does not recover from by itself."""
+        _log.error("%s: its client failed and is started anew", self.shown)
+        self._producer.purge()  # those who wait are told, and send again
+        self._producer.flush(1)
+        self._broken = False
+        self._producer = Producer(self._settings)
+
     def _heard(self, error: KafkaError) -> None:
+        if error.fatal():
+            self._broken = True
         if error.code() == KafkaError._ALL_BROKERS_DOWN:
             self._away = "the broker cannot be reached"
 

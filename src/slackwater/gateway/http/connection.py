@@ -1,4 +1,4 @@
-"""One connection: bytes in, requests to the routes, answers out, everything within its time.
+"""One connection's requests: read, handed to the routes, answered, everything within its time.
 
 A request is worked on before the next one is read, so what a connection can make the gateway hold
 is one head, one body and one read.
@@ -7,25 +7,23 @@ is one head, one body and one read.
 from __future__ import annotations
 
 import asyncio
-import time
-from ipaddress import ip_address
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from slackwater.gateway.http.answer import CONTINUE, Answer, Refused, error
 from slackwater.gateway.http.body import Body
 from slackwater.gateway.http.crowd import Stage
 from slackwater.gateway.http.head import Head, read_head
 from slackwater.gateway.http.routes import EVENTS
-from slackwater.gateway.http.tls import Tls, TlsFailed
+from slackwater.gateway.http.wire import LINGER_SECONDS, Wire
 
 if TYPE_CHECKING:
     from slackwater.gateway.http.server import Server
 
 __all__ = ["Connection"]
 
-_LINGER_SECONDS, _LINGER_BYTES, _STRANGER_BYTES = 2.0, 64 << 20, 256 << 10
-_WRONG_TOKEN_PAUSE = 0.1
-_FIRST_READ, _NEXT_READ = 16 << 10, 64 << 10
+_LINGER_BYTES, _STRANGER_BYTES = 64 << 20, 256 << 10
+# before a wrong token is answered; the more strangers wait for that, the longer each does
+_STRANGER_PAUSE, _FEW_STRANGERS = 0.1, 20
 # requests of one connection that are worked on in a row, and those that may lie ahead of their
 # answers before the connection has to wait: nobody needs to send thousands without listening
 _AT_ONCE, _AHEAD, _AHEAD_PAUSE, _AHEAD_FEW = 2, 32, 0.005, 8
@@ -34,8 +32,8 @@ _EMPTY_LINES = 2
 _BETWEEN = (Stage.SILENT, Stage.IDLE, Stage.HEAD)
 
 
-class Connection(asyncio.BufferedProtocol):
-    """A member of the crowd.
+class Connection(Wire):
+    """A member of the crowd: requests one after another, each answered.
 
     Parameters
     ----------
@@ -44,86 +42,27 @@ class Connection(asyncio.BufferedProtocol):
     """
 
     def __init__(self, server: Server) -> None:
-        self._server, self._limits = server, server.limits
-        self.address = ""
-        self._stage = Stage.SILENT
-        self.since = time.monotonic()
-        self.deadline = self.since + self._limits.header_seconds
-        self._transport: asyncio.Transport | None = None
-        self._tls: Tls | None = None
+        super().__init__(server)
+        self._limits = server.limits
         self._bytes = bytearray()  # of a head, or behind a request that is being worked on
         self._head: Head | None = None
         self._body: Body | None = None
         self._taken = 0  # to tell an answer that comes too late from one that is waited for
         self._verdict: Answer | None = None  # what a body that is only dropped will get
-        self.guest = False
         self._ahead = 0
-        self._resting = self._held = self._in_turn = False
+        self._refusal: asyncio.TimerHandle | None = None  # of a wrong token: said after a while
         self._known = False  # has shown a token, where one is needed
-        self._spoken = self._full = self._working = self._paused = self._ended = False
+        self._working = self._ended = False
         self._lingered = 0
 
     # -- what the event loop calls ---------------------------------------------------------------
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Join the crowd, or leave."""
-        self._transport = transport = cast(asyncio.Transport, transport)
-        transport.set_write_buffer_limits(64 << 10)
-        peer = transport.get_extra_info("peername")
-        self.address = _address(peer[0]) if peer else ""
-        self._server.crowd.join(self)
-
-    def get_buffer(self, sizehint: int) -> memoryview:
-        """One buffer serves all connections: its bytes are taken before the next read."""
-        small = not self._spoken and self._body is None
-        return self._server.buffer[:_FIRST_READ if small else _NEXT_READ]
-
-    def buffer_updated(self, nbytes: int) -> None:
-        """Bytes have come."""
-        if self._transport is None:
-            return
-        if self._stage is Stage.LEAVING:
-            self._drop(nbytes)
-            return
-        data = bytes(self._server.buffer[:nbytes])
-        if self._server.certificates is None:
-            self._take(data)
-            return
-        if self._tls is None:
-            self._tls = Tls(self._server.certificates.context, self._transport.write)
-        self._tls.feed(data)
-        if self._tls.shaken:
-            self._decrypt()
-        else:
-            self._in_turn = True
-            self._pace()
-            self._server.handshakes.ask(self)
-
     def eof_received(self) -> bool:
         """The other side sends no more; an answer that is under way still reaches it."""
         self._ended = True
-        return self._stage is Stage.BUSY
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Gone."""
-        self._forget()
-
-    def pause_writing(self) -> None:
-        """The other side does not read its answers."""
-        self._full = True
-
-    def resume_writing(self) -> None:
-        """It does again."""
-        self._full = False
-        if self._stage in _BETWEEN:
-            self._go_on()
+        return self._stage is Stage.BUSY or self._refusal is not None
 
     # -- what the crowd calls --------------------------------------------------------------------
-
-    @property
-    def stage(self) -> Stage:
-        """What it is about."""
-        return self._stage
 
     def give_way(self, reason: str) -> None:
         """End at once; a request that was begun is answered, if that needs no waiting."""
@@ -143,12 +82,6 @@ class Connection(asyncio.BufferedProtocol):
         else:
             self._close(hard=True)
 
-    def shake_hands(self) -> None:
-        """It is its turn to go on with its TLS handshake."""
-        self._in_turn = False
-        self._decrypt()
-        self._pace()
-
     def go_on_reading(self) -> None:
         """There is time for a large body again."""
         if self._stage is Stage.BODY:
@@ -156,19 +89,6 @@ class Connection(asyncio.BufferedProtocol):
             self._pace()
 
     # -- requests --------------------------------------------------------------------------------
-
-    def _decrypt(self) -> None:
-        assert self._tls is not None
-        try:
-            for data in self._tls.plain():
-                self._take(data)
-                if self._transport is None:
-                    return
-        except TlsFailed:
-            self._close()
-            return
-        if self._tls.ended:
-            self._close()
 
     def _take(self, data: bytes) -> None:
         if self._stage is Stage.LEAVING:
@@ -192,7 +112,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _go_on(self) -> None:
         """Work on the requests whose bytes are here, until one has to be waited for."""
-        if self._working or self._resting:
+        if self._working or self._resting or self._stage not in _BETWEEN:
             return  # an answer was given at once, the loop below goes on by itself; or it waits
         if not self._bytes:
             self._ahead = 0
@@ -235,17 +155,18 @@ class Connection(asyncio.BufferedProtocol):
         except Refused as refused:
             self._answer(refused.answer, last=True)
             return False
+        refusal = self._server.routes.refusal(head, guest=self.guest)
+        if refusal is not None and refusal.status == 401:
+            self._keep_waiting(refusal, last=head.has_body or not head.keep_alive)
+            return False
+        self._known = True
         if not self._spoken:
             self._spoken = True
             self._server.crowd.spoke(self)
         # from here on the request is known, and its body has the rest of the time
         self._enter(Stage.BODY, self._limits.body_seconds)
-        refusal = self._server.routes.refusal(head, guest=self.guest)
-        self._known = self._known or refusal is None or refusal.status != 401
         if refusal is not None and not self._can_drop(head, refusal):
             self._answer(refusal, last=head.has_body or not head.keep_alive)
-            if refusal.status == 401 and self._stage is Stage.IDLE:
-                self._rest()
             return self._stage in _BETWEEN
         self._verdict = refusal
         self._body = Body(None if head.chunked else head.length or 0, self._server.max_body,
@@ -260,16 +181,33 @@ class Connection(asyncio.BufferedProtocol):
         return True
 
     def _can_drop(self, head: Head, refusal: Answer) -> bool:
-        """Whether to read a refused body, so that the connection can go on; never a stranger's."""
-        return (head.has_body and not head.waits and refusal.status != 401
-                and head.path == EVENTS
+        """Whether to read a refused body, so that the connection can go on."""
+        return (head.has_body and not head.waits and head.path == EVENTS
                 and head.length is not None and head.length <= min(_DROPPED, self._server.max_body))
 
-    def _rest(self) -> None:
-        """After a wrong token the next one is not looked at for a while: guessing takes time."""
+    def _keep_waiting(self, refusal: Answer, *, last: bool) -> None:
+        """Answer a wrong token only after a while, so that guessing takes time.
+
+        A pause after the answer would not do: for the next guess there is a new connection.
+        """
+        self._server.strangers += 1
+        pause = _STRANGER_PAUSE * (1 + self._server.strangers / _FEW_STRANGERS)
+        self._enter(self._stage, pause + self._limits.header_seconds)
         self._resting = True
         self._pace()
-        self._server.loop.call_later(_WRONG_TOKEN_PAUSE, self._rested)
+        self._refusal = self._server.loop.call_later(pause, self._refuse, refusal, last)
+
+    def _refuse(self, refusal: Answer, last: bool) -> None:
+        self._wait_no_more()
+        self._resting = False
+        if self._stage in _BETWEEN:
+            self._answer(refusal, last=last)
+
+    def _wait_no_more(self) -> None:
+        if self._refusal is not None:
+            self._refusal.cancel()
+            self._refusal = None
+            self._server.strangers -= 1
 
     def _caught_up(self) -> None:
         self._server.ahead -= 1
@@ -278,7 +216,7 @@ class Connection(asyncio.BufferedProtocol):
     def _rested(self) -> None:
         self._resting = False
         self._ahead = max(self._ahead - _AT_ONCE, 0)
-        if self._transport is not None and self._stage in _BETWEEN:
+        if self._transport is not None:
             self._go_on()
 
     def _take_body(self, data: bytes) -> None:
@@ -337,7 +275,7 @@ class Connection(asyncio.BufferedProtocol):
         """Let the answer be read: closed with bytes unread, the connection is reset instead."""
         self._bytes.clear()
         self._held = False
-        self._enter(Stage.LEAVING, _LINGER_SECONDS)
+        self._enter(Stage.LEAVING, LINGER_SECONDS)
         transport = self._transport
         if transport is None:
             return
@@ -347,58 +285,12 @@ class Connection(asyncio.BufferedProtocol):
             transport.write_eof()
         self._pace()
 
-    def _write(self, data: bytes) -> None:
-        if self._transport is None:
-            return
-        if self._tls is None:
-            self._transport.write(data)
-        else:
-            self._tls.write(data)
-
-    # -- small things ----------------------------------------------------------------------------
-
-    def _enter(self, stage: Stage, seconds: float) -> None:
-        self._stage, self.since = stage, time.monotonic()
-        self.deadline = self.since + seconds
-
-    def _pace(self) -> None:
-        """Read only while there is a use for what comes."""
-        if self._transport is None:
-            return
-        pause = self._held or self._in_turn or (self._stage is not Stage.LEAVING and (
-            self._stage is Stage.BUSY or self._full or self._resting))
-        if pause is not self._paused:
-            self._paused = pause
-            if pause:
-                self._transport.pause_reading()
-            else:
-                self._transport.resume_reading()
-
-    def _close(self, *, hard: bool = False) -> None:
-        transport, self._transport = self._transport, None
-        if transport is not None:
-            if hard or self._full:
-                transport.abort()  # what the other side does not read would be kept for ever
-            else:
-                transport.close()
-                # closing waits until what was written has left, however long nobody reads it
-                self._server.loop.call_later(_LINGER_SECONDS, transport.abort)
-        self._forget()
-
     def _forget(self) -> None:
         self._transport = None
         self._taken += 1
         self._bytes.clear()
         self._body = None
+        self._wait_no_more()
         self._server.room.free(self)
         self._server.handshakes.leave(self)
         self._server.crowd.leave(self)
-
-
-def _address(host: str) -> str:
-    """Who is counted as one: an IPv4 address, or the network of an IPv6 address."""
-    if ":" not in host:
-        return host
-    found = ip_address(host.partition("%")[0])
-    mapped = getattr(found, "ipv4_mapped", None)
-    return str(mapped) if mapped else found.packed[:8].hex()

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Protocol
 
-__all__ = ["Crowd", "Member", "Stage"]
+__all__ = ["MOST_GUESTS", "Crowd", "Member", "Stage"]
 
-_MOST_GUESTS = 64
+MOST_GUESTS = 64
 
 
 class Stage(IntEnum):
@@ -99,7 +99,7 @@ class Crowd:
                     and not self._make_room(self.members, self._silent))):
             self.counts.refused += 1
             member.guest = True
-            if len(self._guests) >= _MOST_GUESTS:
+            if len(self._guests) >= MOST_GUESTS:
                 first = next(iter(self._guests))
                 self.leave(first)
                 first.give_way("others are waiting")

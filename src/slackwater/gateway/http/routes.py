@@ -12,7 +12,7 @@ from contextlib import suppress
 import orjson
 
 from slackwater.gateway.admit import BadBody, TooMany
-from slackwater.gateway.check import Checked, Checker, is_small
+from slackwater.gateway.check import Checked, Checker, Unchecked, is_small
 from slackwater.gateway.http.answer import Answer, answer, error
 from slackwater.gateway.http.head import Head
 from slackwater.gateway.metrics import Tally
@@ -216,6 +216,8 @@ def _not_a_batch(problem: BaseException) -> Answer:
         return error(413, str(problem))
     if isinstance(problem, BadBody):
         return error(400, f"is not a batch of events: {problem}")
+    if isinstance(problem, Unchecked):
+        return error(503, str(problem), {"retry-after": "5"})
     _log.error("checking failed: %r", problem)
     return error(500, "the gateway made a mistake; nothing was taken")
 

@@ -52,6 +52,7 @@ class Server:
         self.intake = Intake()
         self.handshakes = Handshakes(lambda: self.intake.beside)
         self.buffer = memoryview(bytearray(_READ))
+        self.strangers = 0  # connections that wait for the answer to a wrong token
         self.ahead = 0  # connections that wait because they sent too much ahead of their answers
         self.stopping = False
         self._server: asyncio.Server | None = None

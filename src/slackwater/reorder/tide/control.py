@@ -7,7 +7,8 @@ the others wait for it, and its patience shrinks, by `loss` times as much.  Summ
 sources, late events and `loss` times the arrivals cancel: the share of late events tends to `loss`
 (adaptive conformal inference), and nobody pays who costs nobody a wait.
 
-Half of each change goes to what all have in common, so that many sources learn as fast as one.
+Most of each rise goes to what all have in common, so that many sources learn as fast as one; of
+each fall it is half, so that those who are waited for in vain are told from the others.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ __all__ = ["WARM_UP", "answer", "charge", "count_row", "look_at", "patience_of",
 WARM_UP = 10.0   # the warm-up takes so many / loss rows: what is promised over as many holds after
 _ETA = 0.1       # a late event makes patience grow by this part; as slow as bursts allow
 _LEAST = 2.0     # least patience: twice the usual is what a queue grows by between two looks at it
-_TWICE = 2.0     # nor more than twice what a late event needed, nor quickly below twice the peak
+_BEYOND = 1.5    # patience grows to so many times what a late event needed: the next needs more
+_SHARED = 0.75   # of what one source has taught is for all: stalls of one foretell those of others
+_TWICE = 2.0     # patience falls quickly to no less than twice the peak
 _CREDIT = 3.0    # late rows that a long calm may save up: a stretch may have so many more
 _DEBT = 300.0    # late rows beyond the target that are paid back at most: thirty stretches' worth
 _FAST = 1 / 512  # per arrival, while patience is beyond all that was ever needed
@@ -110,11 +113,11 @@ def answer(g: Records, s: Records, stranger: bool, factor: float, time: int,
         need = (delay - s.least) / max(s.spread, 1.0)
     if s.swap > 0:
         need = max(need, (s.frontier - time) / s.swap)
-    if need <= patience or g.debt <= 0:
+    if _BEYOND * need <= patience or g.debt <= 0:
         return factor
-    up = np.sqrt(min(1 + _ETA, _TWICE * need / patience))
-    g.patience *= up
-    return factor * up
+    up = min(1 + _ETA, _BEYOND * need / patience)
+    g.patience *= up**_SHARED
+    return factor * up ** (1 - _SHARED)
 
 
 @njit(cache=True)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from slackwater.core.compiled import njit
 from slackwater.core.release import Walk, advance_to, take
 from slackwater.reorder.tide.control import (
+    WARM_UP,
     answer,
     binder_code,
     count_row,
@@ -26,6 +27,7 @@ from slackwater.reorder.tide.source import (
     learn_silence,
     move_on,
     overdue,
+    queued,
     reach_of,
 )
 from slackwater.reorder.tide.state import (
@@ -55,6 +57,7 @@ _TIMES = 3        # … until so many times as many rows as sources have come
 _GUARD = 0.1      # a stranger is expected for so many / loss rows after the last one
 _SILENCES = 3.0   # a source is absent after so many times its longest silence,
 _REACHES = 4.0    # and so many times its reach
+_MISSED = 8.0     # a source that misses so many of its events is held up, not just quiet
 _WRONG = 1000.0   # a clock is wrong if it is off by so many times the usual spread,
 _BACK = 10.0      # (of a source that was right before: a tenth of that, behind its own frontier)
 _GAPS = 30.0      # and so many times the mean time between arrivals,
@@ -75,12 +78,15 @@ def _is_absent(s: Records, g: Records, now: int, reach: int) -> bool:
 
 
 @njit(cache=True)
-def _overdue_reach(s: Records, g: Records) -> int:
+def _overdue_reach(s: Records, g: Records, loss: float) -> int:
     """The reach of an overdue source: it follows its patience down, never up.
 
     So its bound never goes back as time passes, and time that passes in one step or in many
-    releases the same.
+    releases the same.  It stays where the silence itself tells that events are held up: those
+    would be late if the wait for them were cut short by its own cost.
     """
+    if g.rows >= WARM_UP / loss and s.reach - s.least > _MISSED * s.gap:
+        return int(s.reach)
     return int(min(s.reach, reach_of(s, patience_of(g, s.patience), _waits(g))))
 
 
@@ -105,7 +111,7 @@ def _limits(g: Records, now: int, lull: bool, loss: float, alone: bool,
 
 @njit(cache=True)
 def _least_bound(g: Records, sources: Records, now: int, heap: Int64, place: Int64, start: int,
-                 size: int, keys: Int64, changed: Bool) -> tuple[int, int, bool]:
+                 size: int, keys: Int64, changed: Bool, loss: float) -> tuple[int, int, bool]:
     """The least bound of all sources that are waited for, whose it is, and whether by the clock.
 
     Sources ahead stand in a heap by edge, overdue ones in a heap by reach.
@@ -120,7 +126,7 @@ def _least_bound(g: Records, sources: Records, now: int, heap: Int64, place: Int
     last = top_of(heap[1], start, keys[1])
     while last >= 0:
         s = sources[last]
-        reach = _overdue_reach(s, g)
+        reach = _overdue_reach(s, g, loss)
         if _is_absent(s, g, now, reach):
             s.status = ABSENT
             changed[last] = True
@@ -196,7 +202,7 @@ def run(
                 usual = passed if g.rows <= _MEET else min(passed, 4 * g.gap)
                 g.gap += (usual - g.gap) * max(_RATE, 1.0 / (g.rows + 1))
                 least, who, by_clock = _least_bound(g, sources, g.now, heap, place, begin, size,
-                                                    keys, changed)
+                                                    keys, changed, loss)
                 theta, g.binder, why[j], whom[j] = _threshold(
                     g, sources, g.now, lull, least, who, by_clock, loss, alone,
                     start_patience, longest)
@@ -259,7 +265,7 @@ def run(
             s.delay = delay
         else:
             learn_group(g, float(delay))
-            learn_delay(s, float(delay), g.spread)
+            learn_delay(s, float(delay), g.spread, 1.0 - queued(s, t, now))
             # nobody waits for copies, unless too many of them are late
             if s.frontier != NEVER and (g.debt > _STRETCH or not is_old(s, t, sequence[j])):
                 learn_gap(s, float(t - s.frontier))
@@ -367,7 +373,7 @@ def threshold_at(
                 continue
             bound, late = s.edge, s.status == OVERDUE or overdue(s, clock)
             if late:
-                reach = _overdue_reach(s, g)
+                reach = _overdue_reach(s, g, loss)
                 if _is_absent(s, g, clock, reach):
                     continue
                 bound = clock - reach

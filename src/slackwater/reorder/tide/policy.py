@@ -30,7 +30,7 @@ from slackwater.reorder.tide.state import (
 
 __all__ = ["Tide", "as_share"]
 
-_START = 0.1      # the patience to start with, over the loss: a tail that falls as 1 / delay
+_START = 0.11      # the patience to start with, over the loss: a tail that falls as 1 / delay
 _STRANGER = 15.0  # the patience with strangers to start with, if that is less
 
 

@@ -8,7 +8,7 @@ from slackwater.core.compiled import njit
 from slackwater.reorder.tide.state import NEVER, NO_SEQUENCE, Records
 
 __all__ = ["edge_of", "is_old", "learn_delay", "learn_gap", "learn_silence", "move_on", "overdue",
-           "reach_of"]
+           "queued", "reach_of"]
 
 _MEMORY = 1 / 64   # weight of a new observation in a mean, once there are that many
 _CLIP = 4.0        # an observation counts for no more than so many times the mean: one is no rule
@@ -46,12 +46,24 @@ def overdue(s: Records, now: int) -> bool:
 
 
 @njit(cache=True)
-def learn_delay(s: Records, delay: float, spread: float) -> None:
+def queued(s: Records, time: int, now: int) -> float:
+    """How far an event came behind its predecessor and not by itself, between 0 and 1.
+
+    What was held up together arrives faster than it was made: all of it is one observation.
+    """
+    made = time - s.frontier
+    if s.frontier == NEVER or made <= 0:
+        return 0.0
+    return 1.0 - min(1.0, (now - s.seen) / made)
+
+
+@njit(cache=True)
+def learn_delay(s: Records, delay: float, spread: float, weight: float) -> None:
     """Follow the low end of its delays, and their mean distance from it."""
     if s.count == 0:
         s.least, s.spread = delay, spread
         return
-    rate = max(_MEMORY, 1.0 / (s.count + 1))
+    rate = max(_MEMORY, 1.0 / (s.count + 1)) * weight
     beyond = delay - s.least
     if beyond < 0:
         s.least += beyond if s.count < _SETTLED else max(beyond, -s.spread) / 4

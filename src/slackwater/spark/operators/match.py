@@ -62,7 +62,7 @@ def match(
     select
         "skip_till_any", "skip_till_next" or "strict".
     max_matches
-        More matches than this at once, and the query fails instead of filling the memory.
+        An event that completes more matches than this is quarantined, and the query goes on.
     max_future_skew, quiet, shards
         As for `reorder`.
     """

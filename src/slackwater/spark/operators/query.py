@@ -1,4 +1,4 @@
-"""Queries on Spark: SELECT over windows and over two streams, EVENT for patterns."""
+"""Queries on Spark: SELECT over windows, row patterns and two streams, EVENT for patterns."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from slackwater.core.errors import ConfigError, did_you_mean
 from slackwater.core.events import Roles
 from slackwater.core.names import column_names
 from slackwater.query import SelectQuery, query_kind
+from slackwater.query.recognise import RecogniseQuery
+from slackwater.query.recognise.parse import parse_recognise
+from slackwater.query.recognise_text import is_recognise
 from slackwater.query.select_parse import parse_select
 from slackwater.reorder import Policy
 from slackwater.spark.operator_spec import operator_spec
@@ -54,6 +57,7 @@ def query(
         query over two streams).
     text
         ``SELECT … FROM name [RANGE …, SLIDE …, DRATIO …] WHERE … GROUP BY …``,
+        ``SELECT … FROM name MATCH_RECOGNIZE (PARTITION BY … ORDER BY … PATTERN (…) DEFINE …)``,
         ``SELECT … FROM A a, B b WHERE |@a − @b| <= 5 seconds CONFIDENCE 80% AND …`` or
         ``EVENT SEQ(…) WHERE … WITHIN … RETURN …``.
     time, arrival, source, sequence, type, unit
@@ -86,10 +90,13 @@ def query(
         return match(data, text, time=time, arrival=arrival, sequence=sequence, source=source,
                      type=type or "type", by=by, slack=waits, emit=emit, unit=unit,
                      quiet=quiet, shards=shards)
-    df = data if isinstance(data, DataFrame) else data.table(parse_select(text).source)
+    matches = is_recognise(text)
+    named = parse_recognise if matches else parse_select
+    df = data if isinstance(data, DataFrame) else data.table(named(text).source)
     df, arrival = with_arrival(df, arrival, step="query")
     by = column_names(by)
     roles = Roles(time, arrival, source, sequence, key=by, unit=unit)
-    kernel = SelectQuery(text, arrow_schema(df), roles, slack, policy)
+    asked = RecogniseQuery if matches else SelectQuery
+    kernel: Any = asked(text, arrow_schema(df), roles, slack, policy)
     pause = None if quiet is None else micros(quiet, name="quiet")
     return carry(df, operator_spec(kernel, arrow_schema(df), pause, "query"), shards=shards)

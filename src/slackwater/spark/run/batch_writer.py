@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -12,31 +13,42 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from slackwater.core.errors import DataError
 from slackwater.core.names import BUCKET
+from slackwater.pipeline.brief import brief
 from slackwater.pipeline.steps import OUTCOMES, Step, StreamName
 from slackwater.spark.packing import unpack
+from slackwater.spark.run.dead_letters import DeadLetters
 from slackwater.spark.run.failures import words_of
 from slackwater.spark.run.streams import for_sink, outcome_rows
 from slackwater.spark.run.tables import run_sql
-from slackwater.spark.sinks import Sink
+from slackwater.spark.sinks import Choosy, Sink
 
-__all__ = ["COUNTED", "BatchWriter", "BranchWriter", "Outlet"]
+__all__ = ["COUNTED", "RECENT", "BatchWriter", "BranchWriter", "Outlet"]
 
 COUNTED: dict[str, dict[str, int]] = {}
 """Rows that SQL has made of each query's batches, where driver and writer are one process."""
 
+RECENT: dict[str, dict[str, list[Any]]] = {}
+"""A few of those rows by query and stream, likewise; the driver takes them away."""
+
+_FEW = 5
+
 
 @dataclass(frozen=True)
 class Outlet:
-    """A sink and the stream whose rows it takes."""
+    """A sink, the stream whose rows it takes, and where those go that it refuses."""
 
     name: str
     sink: Sink
     stream: StreamName
+    dead: DeadLetters | None = None
 
     def write(self, df: DataFrame, batch_id: int) -> None:
         """Write the rows of a micro-batch; a failure is the sink's, and says so."""
         try:
-            self.sink.write(df, batch_id)
+            if self.dead is not None and isinstance(self.sink, Choosy):
+                self.dead.write_good(self.sink, df, batch_id)
+            else:
+                self.sink.write(df, batch_id)
         except Exception as error:
             raise DataError(f"the sink {self.name!r} failed: {words_of(error)}",
                             step=f"sinks.{self.name}") from error
@@ -91,6 +103,9 @@ class BatchWriter:
             if outlet is next(o for o in self.outlets if o.stream.node == step.name):
                 mine = COUNTED.setdefault(self.query, {})
                 mine[step.name] = mine.get(step.name, 0) + count
+                if count:  # they are kept already: these few cost no second run of the SQL
+                    RECENT.setdefault(self.query, {})[step.name] = [
+                        brief(row.asDict(recursive=True)) for row in rows.take(_FEW)]
             if count:
                 outlet.write(rows, batch_id)
         finally:

@@ -10,9 +10,10 @@ from pyspark.sql import DataFrame, SparkSession
 from slackwater.core.errors import ConfigError
 from slackwater.pipeline.document import Pipeline
 from slackwater.pipeline.kernels import arrival_of
-from slackwater.pipeline.order import keys_of
+from slackwater.pipeline.order import keys_of, order_of
 from slackwater.pipeline.steps import Step, StreamName
 from slackwater.spark.operators.correlate import correlate
+from slackwater.spark.operators.dedupe import dedupe
 from slackwater.spark.operators.match import match
 from slackwater.spark.operators.query import query
 from slackwater.spark.operators.reorder import reorder
@@ -68,11 +69,13 @@ class Builder:
         rows = [for_operator(df, step) for df in inputs]
         options: dict[str, Any] = {"shards": self._shards, **step.options,
                                    "arrival": arrival_of(step, rows[0].columns)}
+        if step.kind == "dedupe":
+            return dedupe(rows[0], options.pop("by"), **options)
         if step.kind == "reorder":
             return reorder(rows[0], options.pop("policy", None), **options)
         if step.kind == "synchronise":
             return synchronise(rows[0], **options)
-        if step.kind == "select":
+        if step.kind in ("select", "recognise"):
             return query(rows[0], step.text or "", **options)
         if step.kind == "event":
             return match(rows[0], step.text or "", **options)
@@ -86,7 +89,7 @@ class Builder:
         """Keys are brought together in the main query only, where it is known how far each is."""
         for stream in step.inputs if step.ordered else ():
             above = self._pipeline.steps[stream.node]
-            if not set(keys_of(above)) <= set(keys_of(step)):
+            if not set(order_of(above, self._pipeline.steps)) <= set(keys_of(step)):
                 raise ConfigError(
                     f"{step.name!r} brings the keys of {above.name!r} together, and SQL that keeps "
                     "a state follows it", step=f"steps.{step.name}",

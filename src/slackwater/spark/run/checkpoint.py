@@ -17,6 +17,7 @@ from slackwater.core.errors import ConfigError, SnapshotError
 from slackwater.gateway.places import folder_made, folder_synced
 from slackwater.pipeline.document import Pipeline
 from slackwater.pipeline.fingerprint import FORMAT, changes, query_plan, read_plan
+from slackwater.spark.run.far_folder import FarFolder
 
 __all__ = ["Checkpoint"]
 
@@ -35,6 +36,8 @@ class Checkpoint:
     def __init__(self, pipeline: Pipeline, session: SparkSession) -> None:
         self._pipeline, self._session = pipeline, session
         self._remote = "://" in pipeline.checkpoint
+        # with Spark Connect there is no way to its file systems but reading and writing rows
+        self._far_folder = FarFolder.of(session, pipeline.checkpoint) if self._remote else None
         self.shards = int(session.conf.get("spark.sql.shuffle.partitions") or 1)
         self.id = uuid.uuid4().hex[:12]
         self.groups: dict[str, int] = {}
@@ -59,6 +62,8 @@ class Checkpoint:
             told.append(f"the old checkpoint is now {aside}")
         old = self._read()
         queries: dict[str, Any] = {}
+        dead = getattr(self._pipeline.dead_letters, "path", None)
+        dead_before = None if old is None else old.get("dead_letters")
         if old is not None:
             told += self._compare(old)
             queries = dict(old["queries"])
@@ -69,10 +74,16 @@ class Checkpoint:
                 self.shards = old["shards"]
         for query in self._pipeline.queries:
             plan = query_plan(self._pipeline, query)
-            self._check_folders(plan["sinks"], queries.get(query.name, {}).get("sinks", {}))
+            before = queries.get(query.name, {}).get("sinks", {})
+            for name, path in plan["sinks"].items():
+                self._check_folder(path, before.get(name), f"sinks.{name}.path")
+                if dead is not None:
+                    self._check_folder(f"{dead}/{name}", f"{dead_before}/{name}",
+                                       "dead_letters.path")
             queries[query.name] = plan
         self._plan = {"format": FORMAT, "slackwater": __version__, "name": self._pipeline.name,
                       "id": self.id, "shards": self.shards, "queries": queries,
+                      "dead_letters": dead,
                       "groups": self.groups}
         return told
 
@@ -85,9 +96,21 @@ class Checkpoint:
         if self._held is not None:
             self._held.close()
             self._held = None
+        if self._far_folder is not None:
+            self._far_folder.close()
+
+    def check(self) -> None:
+        """Raise if another run has taken this checkpoint over."""
+        lost = None if self._far_folder is None else self._far_folder.lost
+        if lost is not None:
+            raise ConfigError("another run has taken this checkpoint over", step="checkpoint",
+                              got=f"{self._pipeline.checkpoint} ({lost})",
+                              hint="this one gave no sign of life for too long")
 
     def _lock(self) -> None:
         """Two runs with one checkpoint would write over each other; a killed one holds no lock."""
+        if self._far_folder is not None:
+            self._far_folder.lock()
         if self._remote:
             return
         path = Path(self._pipeline.checkpoint)
@@ -116,20 +139,21 @@ class Checkpoint:
             told.append(f"written by slackwater {old['slackwater']}, this is {__version__}")
         return told
 
-    def _check_folders(self, sinks: dict[str, str | None], before: dict[str, str | None]) -> None:
+    def _check_folder(self, path: str | None, before: str | None, where: str) -> None:
         """A batch's folder is replaced when the batch comes again: it must be of this run's."""
-        for name, path in sinks.items():
-            if path is None or "://" in path or before.get(name) == path:
-                continue
-            if any(Path(path).glob("batch_id=*")):
-                raise ConfigError(
-                    "the folder holds the output of another run, and batches would be mixed",
-                    step=f"sinks.{name}.path", got=path, hint="move it away, or give another path")
+        if path is None or "://" in path or before == path:
+            return
+        if any(Path(path).glob("batch_id=*")):
+            raise ConfigError(
+                "the folder holds the output of another run, and batches would be mixed",
+                step=where, got=path, hint="move it away, or give another path")
 
     def _put_aside(self) -> str | None:
         path = Path(self._pipeline.checkpoint)
+        if self._far_folder is not None:
+            return self._far_folder.put_aside()
         if self._remote:
-            raise ConfigError("only a local checkpoint can be put aside", step="--fresh",
+            raise ConfigError("Spark Connect cannot put a checkpoint aside", step="--fresh",
                               got=self._pipeline.checkpoint, hint="give another checkpoint: folder")
         if not (path / _FILE).exists() and not (path / "queries").exists():
             return None
@@ -141,13 +165,13 @@ class Checkpoint:
     def _read(self) -> dict[str, Any] | None:
         if self._remote:
             text = self._read_remote()
+            if text is None and self._far_folder is not None and self._far_folder.has("queries"):
+                raise _no_identity(self._pipeline.checkpoint)
         else:
             path = Path(self._pipeline.checkpoint)
             text = (path / _FILE).read_text() if (path / _FILE).exists() else None
             if text is None and any(path.glob("queries/*")):
-                raise SnapshotError(f"the checkpoint folder has queries, but no {_FILE}",
-                                    step="checkpoint", got=str(path),
-                                    hint="give another checkpoint: folder, or run with --fresh")
+                raise _no_identity(str(path))
         if text is None:
             return None
         try:
@@ -157,6 +181,10 @@ class Checkpoint:
 
     def _write(self, plan: dict[str, Any]) -> None:
         text = json.dumps(plan, indent=1, ensure_ascii=False) + "\n"
+        if self._far_folder is not None:
+            if text != self._read_remote():
+                self._far_folder.write(text)
+            return
         if self._remote:
             if text != self._read_remote():
                 rows = self._session.createDataFrame([(json.dumps(plan),)], "value string")
@@ -176,6 +204,8 @@ class Checkpoint:
         return f"{self._pipeline.checkpoint.rstrip('/')}/{_FILE}"
 
     def _read_remote(self) -> str | None:
+        if self._far_folder is not None and (found := self._far_folder.read()) is not None:
+            return found
         try:
             rows = self._session.read.text(self._far()).collect()
         except PySparkException as error:
@@ -183,3 +213,8 @@ class Checkpoint:
                 return None
             raise
         return "\n".join(row[0] for row in rows) or None
+
+
+def _no_identity(place: str) -> SnapshotError:
+    return SnapshotError(f"the checkpoint folder has queries, but no {_FILE}", step="checkpoint",
+                         got=place, hint="give another checkpoint: folder, or run with --fresh")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -57,27 +57,34 @@ class Observer:
 
         return observed
 
-    def take(self, query: str, progress: Iterable[Any], counted: Mapping[str, int]) -> None:
-        """Count the micro-batches that are new; `counted` are rows that SQL has made so far."""
-        for one in progress:
-            run, batch = (query, str(one["runId"])), int(one["batchId"])
-            if "addBatch" not in one["durationMs"] or batch <= self._taken.get(run, -1):
-                continue
-            self._taken[run] = batch
-            states = one["stateOperators"]
-            self._numbers.batch(
-                query, batch, one["durationMs"]["triggerExecution"] / 1000,
-                int(one.numInputRows), sum(int(s["numRowsTotal"]) for s in states),
-                sum(int(s["memoryUsedBytes"]) for s in states))
-            for node, row in one["observedMetrics"].items():
-                row = _named(row if isinstance(row, dict) else row.asDict(recursive=True))
-                if node == STATS:
-                    self._add_steps(row["told"] or [])
-                elif node in self._numbers.streams:
-                    self._add(node, row)
+    def take(self, query: str, report: Any) -> None:
+        """Count a micro-batch, if it is new and has done something."""
+        run, batch = (query, str(report["runId"])), int(report["batchId"])
+        if "addBatch" not in report["durationMs"] or batch <= self._taken.get(run, -1):
+            return
+        self._taken[run] = batch
+        states = report["stateOperators"]
+        self._numbers.batch(
+            query, batch, report["durationMs"]["triggerExecution"] / 1000,
+            int(report.numInputRows), sum(int(s["numRowsTotal"]) for s in states),
+            sum(int(s["memoryUsedBytes"]) for s in states))
+        for node, row in report["observedMetrics"].items():
+            row = _named(row if isinstance(row, dict) else row.asDict(recursive=True))
+            if node == STATS:
+                self._add_steps(row["told"] or [])
+            elif node in self._numbers.streams:
+                self._add(node, row)
+
+    def count(self, counted: Mapping[str, int]) -> None:
+        """Note the rows that SQL has made so far."""
         for node, count in counted.items():
             with self._numbers.lock:
                 self._numbers.streams[node].ready = self._numbers.streams[node].rows = count
+
+    def show(self, recent: Mapping[str, list[Any]]) -> None:
+        """Note a few rows that SQL has made."""
+        for stream, rows in recent.items():
+            self._numbers.results(stream, rows)
 
     def _add_steps(self, told: list[Any]) -> None:
         by_step: dict[str, list[dict[str, Any]]] = {}
@@ -86,6 +93,7 @@ class Observer:
         for node, stats in by_step.items():
             if self._home.get(node) == MAIN:
                 self._add(node, merged_stats(stats, QUANTILES))
+                self._numbers.results(node, [row for s in stats for row in s.get("results", ())])
 
     def _add(self, node: str, row: dict[str, Any]) -> None:
         with self._numbers.lock:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import threading
 import time
 import uuid
+import warnings
 from collections.abc import Callable
 from contextlib import closing
+from typing import Any
 
 from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
@@ -17,12 +19,14 @@ from slackwater.core.durations import micros
 from slackwater.core.errors import SlackwaterError
 from slackwater.pipeline.document import MAIN, Pipeline, Query
 from slackwater.pipeline.metrics import Numbers
-from slackwater.spark.run.batch_writer import COUNTED, BatchWriter, BranchWriter, Outlet
+from slackwater.spark.run.batch_writer import COUNTED, RECENT, BatchWriter, BranchWriter, Outlet
 from slackwater.spark.run.build import Builder
 from slackwater.spark.run.checkpoint import Checkpoint
+from slackwater.spark.run.dead_letters import REFUSED, dead_letters_of
 from slackwater.spark.run.failures import words_of
 from slackwater.spark.run.main_query import plan_main
 from slackwater.spark.run.observe import Observer
+from slackwater.spark.run.progress import Progress
 from slackwater.spark.sinks import open_sink
 
 __all__ = ["RunError", "run_pipeline"]
@@ -37,7 +41,9 @@ class RunError(SlackwaterError):
 def run_pipeline(pipeline: Pipeline, session: SparkSession, *, until_done: bool = False,
                  keep_held: bool = False, fresh: bool = False, stop: threading.Event | None = None,
                  started: Callable[[list[str]], None] | None = None,
-                 each: Callable[[Numbers], None] | None = None) -> Numbers:
+                 warn: Callable[[str], None] | None = None,
+                 each: Callable[[Numbers], None] | None = None,
+                 listeners: tuple[Callable[[dict[str, Any]], None], ...] = ()) -> Numbers:
     """Run a pipeline in this process.
 
     Parameters
@@ -57,8 +63,12 @@ def run_pipeline(pipeline: Pipeline, session: SparkSession, *, until_done: bool 
         Set it to end the run.
     started
         Called, once all queries run, with what is worth saying about the start.
+    warn
+        Called with what someone should look at while the pipeline goes on; default: a warning.
     each
         Called about once a second with the numbers so far.
+    listeners
+        Called with each line of the run log, in the thread of this call.
 
     Returns
     -------
@@ -70,7 +80,7 @@ def run_pipeline(pipeline: Pipeline, session: SparkSession, *, until_done: bool 
     RunError
         One query failed; all were stopped.
     """
-    numbers = Numbers(pipeline)
+    numbers = Numbers(pipeline, warn=warn or _warn, listeners=listeners)
     stop = threading.Event() if stop is None else stop
     with closing(Checkpoint(pipeline, session)) as checkpoint:
         told = checkpoint.open(fresh=fresh)
@@ -94,6 +104,10 @@ def run_pipeline(pipeline: Pipeline, session: SparkSession, *, until_done: bool 
     return numbers
 
 
+def _warn(words: str) -> None:
+    warnings.warn(words, RuntimeWarning, stacklevel=2)
+
+
 class _Run:
     def __init__(self, pipeline: Pipeline, session: SparkSession, checkpoint: Checkpoint,
                  numbers: Numbers, each: Callable[[Numbers], None] | None = None) -> None:
@@ -102,6 +116,7 @@ class _Run:
         self._queries: dict[str, StreamingQuery] = {}
         self._observer = Observer(pipeline, numbers)
         self._counted = uuid.uuid4().hex
+        self._progress = Progress(session)
 
     def plan(self) -> None:
         """Plan all: a mistake that only Spark can find must not leave half a pipeline running."""
@@ -141,8 +156,9 @@ class _Run:
         # a new checkpoint counts its batches from 0: to a sink that remembers which it has had,
         # they are others than those of an old one
         outlets = tuple(
-            Outlet(s.name, open_sink(
-                s.config, f"{self._pipeline.name}.{s.name}.{self._checkpoint.id}"), s.stream)
+            Outlet(s.name, open_sink(s.config, self._sink_name(s.name)), s.stream,
+                   dead_letters_of(self._pipeline.dead_letters, self._counted, s.name,
+                                   self._sink_name(f"dead_letters.{s.name}")))
             for s in query.sinks)
         try:
             if query.name != MAIN:
@@ -156,34 +172,47 @@ class _Run:
         steps = {n: self._pipeline.steps[n] for n in query.nodes if n in self._pipeline.steps}
         return main.df, BatchWriter(self._counted, steps, main.outputs, outlets)
 
+    def _sink_name(self, name: str) -> str:
+        return f"{self._pipeline.name}.{name}.{self._checkpoint.id}"
+
     def wait(self, stop: threading.Event) -> None:
         """Until all have ended, or one has failed, or `stop`."""
         told = time.monotonic()
         while not stop.wait(_LOOK):
             active = {name: query.isActive for name, query in self._queries.items()}
-            if time.monotonic() - told >= _TELL or not all(active.values()):
+            if time.monotonic() - told >= _TELL:
                 told = time.monotonic()
                 self._tell()
+                self._checkpoint.check()
             for name, query in self._queries.items():
                 if not active[name] and (error := query.exception()) is not None:
+                    self._tell()
                     raise self._failed(name, error)
             if not any(active.values()):
-                break
+                self._tell(ended=True)
+                return
         self._tell()
 
     def stop(self) -> None:
-        for query in self._queries.values():
-            try:
-                query.stop()
-            except PySparkException:  # it may have ended just now
-                if query.isActive:
-                    raise
-            except (Py4JNetworkError, ConnectionError):
-                return  # Spark is gone, and its queries with it
+        try:
+            for query in self._queries.values():
+                try:
+                    query.stop()
+                except PySparkException:  # it may have ended just now
+                    if query.isActive:
+                        raise
+            self._progress.close()
+        except (Py4JNetworkError, ConnectionError):
+            return  # Spark is gone, and its queries with it
 
-    def _tell(self) -> None:
-        for name, query in self._queries.items():
-            self._observer.take(name, query.recentProgress, COUNTED.get(self._counted, {}))
+    def _tell(self, *, ended: bool = False) -> None:
+        """Count what the queries have reported."""
+        reports = self._progress.last if ended else self._progress.new
+        for name, report in reports(self._queries):
+            self._observer.take(name, report)
+        self._observer.count(COUNTED.get(self._counted, {}))
+        self._observer.show(RECENT.pop(self._counted, {}))
+        self._numbers.refused(REFUSED.get(self._counted, {}))
         self._numbers.tell()
         if self._each is not None:
             self._each(self._numbers)

@@ -8,12 +8,10 @@ from pyspark.sql import functions as F
 from slackwater.core.names import ADDED
 from slackwater.pipeline.columns import ARRIVAL, RAW
 from slackwater.pipeline.kernels import other_arrival
-from slackwater.pipeline.steps import Step
+from slackwater.pipeline.steps import PASSED_ON, Step
 from slackwater.spark.packing import quoted
 
 __all__ = ["for_operator", "for_sink", "outcome_rows"]
-
-_PASSED_ON = ("reorder", "synchronise")
 
 
 def outcome_rows(df: DataFrame, step: Step | None, outcome: str) -> DataFrame:
@@ -23,7 +21,7 @@ def outcome_rows(df: DataFrame, step: Step | None, outcome: str) -> DataFrame:
     some = df.where(F.col("_status") == outcome)
     if outcome != "ready":
         return _aside(some)
-    if step.kind in _PASSED_ON:
+    if step.kind in PASSED_ON:
         # what is let go arrives at the next step in that moment
         own = [F.col(quoted(c)) for c in some.columns if c not in (*ADDED, ARRIVAL, RAW)]
         return some.select(*own, F.col("_released").alias(ARRIVAL))
@@ -50,6 +48,6 @@ def for_operator(df: DataFrame, step: Step) -> DataFrame:
 def for_sink(df: DataFrame, step: Step | None, outcome: str) -> DataFrame:
     """The rows of one outcome as a sink gets them."""
     rows = outcome_rows(df, step, outcome)
-    if step is not None and step.kind in _PASSED_ON and outcome == "ready":
+    if step is not None and step.kind in PASSED_ON and outcome == "ready":
         return rows.drop(ARRIVAL)
     return rows

@@ -19,11 +19,12 @@ from slackwater.core.names import ARRIVAL
 from slackwater.correlate import Correlate
 from slackwater.correlate.rows import split_by
 from slackwater.pipeline.kernels import make_kernel, operator_schema
-from slackwater.pipeline.order import keys_of, time_of
-from slackwater.pipeline.steps import Step, StreamName
+from slackwater.pipeline.order import order_of, time_of
+from slackwater.pipeline.steps import PASSED_ON, Step, StreamName
 from slackwater.query import SelectQuery
 from slackwater.query.ast import Name
 from slackwater.query.pairs import PairQuery
+from slackwater.query.recognise import RecogniseQuery
 from slackwater.query.select_parse import parse_select
 from slackwater.reorder import Reorder
 from slackwater.reorder.policies.punctuated import Punctuated
@@ -129,7 +130,8 @@ class _Wiring:
         if stream.node not in self.steps:
             return Port(schema=schema)
         merge = None
-        if step.ordered and not set(keys_of(self.steps[stream.node])) <= set(_keys(kernel, at)):
+        above = self.steps[stream.node]
+        if step.ordered and not set(order_of(above, self.steps)) <= set(_keys(kernel, at)):
             time = time_of(step)
             merge = Reorder(Punctuated(), Roles(time, time, unit=step.options.get("unit")))
         return Port(stream.node, stream.outcome, schema, merge)
@@ -157,7 +159,7 @@ class _Wiring:
 
 def _keys(kernel: Any, at: int) -> tuple[str, ...]:
     """The columns by which a kernel keeps rows of an input apart."""
-    if isinstance(kernel, SelectQuery):
+    if isinstance(kernel, (SelectQuery, RecogniseQuery)):
         return kernel.chain.reorder.roles.key
     if isinstance(kernel, (Correlate, PairQuery)):
         pairing = kernel if isinstance(kernel, Correlate) else kernel.correlate
@@ -177,7 +179,7 @@ def _common_columns(parts: list[Part], steps: Mapping[str, Step]) -> tuple[str, 
         mine = part.spec.inputs[0].shard_by
         columns = tuple(c for c in columns if c in mine)
         above = steps[str(part.ports[0].above)]
-        if part.ports[0].outcome == "ready" and above.kind not in ("reorder", "synchronise"):
+        if part.ports[0].outcome == "ready" and above.kind not in PASSED_ON:
             columns = tuple(c for c in columns if c in _handed_on(above))
     return columns
 

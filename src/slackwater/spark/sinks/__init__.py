@@ -9,13 +9,20 @@ Each module has ``open_sink(config, name) -> Sink``.
 from __future__ import annotations
 
 import importlib
-from typing import Protocol
+from collections.abc import Callable
+from typing import Protocol, runtime_checkable
 
 from pyspark.sql import DataFrame
 
 from slackwater.pipeline.connectors import SinkConfig
 
-__all__ = ["Sink", "open_sink"]
+__all__ = ["MOST_REFUSED", "Choosy", "Refuse", "Sink", "open_sink"]
+
+Refuse = Callable[[list[tuple[str, str]]], None]
+"""Takes the rows of a batch that a sink refuses, each with the reason, as JSON."""
+
+MOST_REFUSED = 1000
+"""When more rows of one micro-batch are refused, it is not the rows that are wrong."""
 
 
 class Sink(Protocol):
@@ -30,6 +37,18 @@ class Sink(Protocol):
 
         The same batch may come again after a crash, with the same rows: a sink that is idempotent
         in `batch_id` holds them once.
+        """
+
+
+@runtime_checkable
+class Choosy(Protocol):
+    """A sink that may refuse single rows, and takes the others."""
+
+    def write_good(self, df: DataFrame, batch_id: int, refuse: Refuse) -> None:
+        """Write as `Sink.write` does, but hand the rows that cannot be written to `refuse`.
+
+        They are handed over, all at once, before the batch is committed: a crash in between
+        repeats both.
         """
 
 

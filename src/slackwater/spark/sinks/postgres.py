@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from slackwater.core.errors import ConfigError, DataError, SlackwaterError, UnknownColumn
 from slackwater.pipeline.connectors import PostgresSink
 from slackwater.pipeline.secrets import Secrets
+from slackwater.spark.sinks import Refuse
 from slackwater.spark.sinks.postgres_types import for_copy, postgres_type
 from slackwater.spark.sinks.postgres_write import Target, write_batch
 
@@ -29,6 +30,9 @@ class _Table:
     url: str = field(repr=False)
 
     def write(self, df: DataFrame, batch_id: int) -> None:
+        self.write_good(df, batch_id, None)
+
+    def write_good(self, df: DataFrame, batch_id: int, refuse: Refuse | None) -> None:
         import psycopg
 
         for column in self.key:
@@ -41,7 +45,7 @@ class _Table:
         while True:
             try:
                 with psycopg.connect(self.url, connect_timeout=10) as connection:
-                    write_batch(connection, target, batch_id, rows)
+                    write_batch(connection, target, batch_id, rows, refuse)
                 return
             except SlackwaterError:
                 raise

@@ -5,12 +5,15 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
 
 from slackwater.core.errors import DataError
+from slackwater.spark.sinks import Refuse
+from slackwater.spark.sinks.postgres_refusals import insert_good
 from slackwater.spark.sinks.postgres_types import fits
 from slackwater.spark.sinks.written import already_written
 
@@ -34,8 +37,9 @@ class Target:
     types: Mapping[str, str]
 
 
-def write_batch(connection: Any, target: Target, batch_id: int, rows: pa.Table) -> None:
-    """Write the rows unless the ledger has their batch."""
+def write_batch(connection: Any, target: Target, batch_id: int, rows: pa.Table,
+                refuse: Refuse | None = None) -> None:
+    """Write the rows unless the ledger has their batch; without `refuse` all of them or none."""
     from psycopg import sql
 
     ledger = sql.Identifier(_LEDGER)
@@ -58,7 +62,13 @@ def write_batch(connection: Any, target: Target, batch_id: int, rows: pa.Table) 
                            f"the table {target.table!r}"):
             return
         _prepare(cursor, target, table, connection.info.server_version)
-        _insert(cursor, target, table, rows)
+        if refuse is None:
+            _insert(cursor, target, table, rows)
+        else:
+            refused = insert_good(connection, partial(_insert, cursor, target, table), rows,
+                                  target.name)
+            if refused:
+                refuse(refused)
         cursor.execute(sql.SQL("UPDATE {} SET batch = %s, written = now() WHERE sink = %s")
                        .format(ledger), (batch_id, target.name))
 
@@ -134,6 +144,7 @@ def _insert(cursor: Any, target: Target, table: Any, rows: pa.Table) -> None:
     cursor.execute(sql.SQL(
         "INSERT INTO {} ({columns}) SELECT {columns} FROM {} {} ORDER BY {} ON CONFLICT ({}) {}"
     ).format(table, last, where, order, key, action, columns=columns))
+    cursor.execute(sql.SQL("DROP TABLE {}").format(fresh))  # the next part of a batch makes it anew
 
 
 def _copy(cursor: Any, table: Any, columns: Any, rows: pa.Table) -> None:

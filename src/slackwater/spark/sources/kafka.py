@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from functools import reduce
-
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.avro.functions import from_avro
 
-from slackwater.core.errors import ConfigError
-from slackwater.pipeline.avro_schema import avro_fields, avro_schema
-from slackwater.pipeline.columns import ARRIVAL, RAW
 from slackwater.pipeline.connectors import KafkaSource
 from slackwater.spark.kafka_classes import needs_classes
-from slackwater.spark.packing import quoted
+from slackwater.spark.sources.avro_values import from_avro_bytes
 from slackwater.spark.sources.json_values import from_json_text
 
 __all__ = ["read"]
-
-_VALUE = "_value"
 
 
 def read(session: SparkSession, config: KafkaSource) -> DataFrame:
@@ -29,39 +20,33 @@ def read(session: SparkSession, config: KafkaSource) -> DataFrame:
     text (Avro: its bytes in base64) in ``_raw``.  Offsets that the broker no longer has end the
     query, unless the options say ``failOnDataLoss: false``.
     """
+    headers = "headers" in config.record.values()
     reader = (session.readStream.format("kafka")
               .option("kafka.bootstrap.servers", config.servers)
               .option("subscribe", ",".join(config.topic))
               .option("startingOffsets", config.starting)
-              .option("includeHeaders", "false"))
+              .option("includeHeaders", str(headers).lower()))
     reader = reader.option("maxOffsetsPerTrigger", config.max_rows)
     for name, value in config.options.items():
         reader = reader.option(name, value)
     with needs_classes("kafka"):
         records = reader.load()
         records.schema  # noqa: B018  (with Spark Connect, the first to ask the server)
+    beside = {name: _record(what) for name, what in config.record.items()}
+    value, arrival = F.col("value"), F.col("timestamp")
     if config.format == "json":
-        return from_json_text(records, F.col("value").cast("string"), F.col("timestamp"),
-                              config.columns)
-    return _from_avro(records, str(config.schema))
+        return from_json_text(records, value.cast("string"), arrival, config.columns, beside)
+    return from_avro_bytes(records, value, arrival, str(config.schema), config.schemas, beside)
 
 
-def _from_avro(records: DataFrame, schema: str) -> DataFrame:
-    text = avro_schema(schema)
-    names = avro_fields(text)
-    with needs_classes("kafka", avro=True):
-        value = from_avro(F.col("value"), text, {"mode": "PERMISSIVE"})
-    try:
-        with needs_classes("kafka", avro=True):
-            parsed = records.select(value.alias(_VALUE), "value", "timestamp")
-            parsed.schema  # noqa: B018
-    except PySparkException as error:
-        raise ConfigError("Spark cannot read the Avro schema", step="kafka",
-                          got=str(error).splitlines()[0]) from None
-    fields = [F.col(f"{_VALUE}.{quoted(name)}") for name in names]
-    # a value that cannot be read comes as a record of nulls; one that is really all nulls has no
-    # time either, and it does no harm that its bytes are kept
-    bad = reduce(lambda a, b: a & b, [field.isNull() for field in fields])
-    return parsed.select(*(field.alias(name) for field, name in zip(fields, names, strict=True)),
-                         F.col("timestamp").alias(ARRIVAL),
-                         F.when(bad, F.base64("value")).alias(RAW))
+def _record(what: str) -> Column:
+    """What a record has beside its value, in the types of `slackwater.pipeline.connectors.RECORD`.
+    """
+    if what == "key":
+        return F.col("key").cast("string")
+    if what == "key_bytes":
+        return F.col("key")
+    if what == "headers":
+        return F.transform("headers", lambda one: F.struct(
+            one["key"].alias("key"), one["value"].cast("string").alias("value")))
+    return F.col(what)

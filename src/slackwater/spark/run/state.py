@@ -1,0 +1,118 @@
+"""What a checkpoint holds: read by Spark's own state reader, while nothing or something runs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from slackwater.core.errors import ConfigError
+from slackwater.core.kernel import MemoryStore
+from slackwater.core.state.survey import Survey, survey
+from slackwater.spark._state import Head
+
+__all__ = ["StepState", "read_state"]
+
+_WANTED = r"^[^/]+/(index$|keys/|marks/)"
+"""What a survey reads; the rows themselves stay where they are."""
+
+
+@dataclass
+class StepState:
+    """One step in one shard: what its snapshot tells, and the bytes of its state."""
+
+    query: str
+    step: str
+    shard: int
+    partition: int
+    held: int
+    bytes: int = 0
+    blobs: int = 0
+    found: Survey | None = None
+    store: MemoryStore = field(default_factory=MemoryStore, repr=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        found = self.found
+        return {"query": self.query, "step": self.step, "shard": self.shard,
+                "partition": self.partition, "held": self.held, "bytes": self.bytes,
+                "blobs": self.blobs,
+                "kind": None if found is None else found.kind,
+                "keys": None if found is None else found.keys,
+                "oldest": None if found is None else found.oldest,
+                "watermark": None if found is None else found.watermark,
+                "ahead": None if found is None else found.ahead,
+                "marks": [] if found is None else [vars(mark) for mark in found.marks]}
+
+
+def read_state(session: SparkSession, checkpoint: str, *, most: int = 10) -> list[StepState]:
+    """The steps of every query in a checkpoint folder, shard by shard.
+
+    Parameters
+    ----------
+    session
+        A classic Spark session.
+    checkpoint
+        The folder that a pipeline names as its checkpoint, or that of one query.
+    most
+        How many keys to name per step and shard: those that are furthest back.
+
+    Raises
+    ------
+    ConfigError
+        Nothing has run with this checkpoint.
+    """
+    steps: list[StepState] = []
+    for query, place in _queries(checkpoint).items():
+        steps += _steps(session, query, place, most)
+    return steps
+
+
+def _queries(checkpoint: str) -> dict[str, str]:
+    """The folders of queries that have a state."""
+    root = Path(checkpoint.removeprefix("file://"))
+    if not root.is_dir():
+        raise ConfigError("there is no such checkpoint folder", step="state", got=checkpoint)
+    folders = sorted((root / "queries").glob("*")) if (root / "queries").is_dir() else [root]
+    found = {folder.name: str(folder) for folder in folders
+             if any((folder / "state").glob("*/_metadata*"))}
+    if not found:
+        raise ConfigError("no query with a state has run with this checkpoint", step="state",
+                          got=checkpoint,
+                          hint="give the checkpoint: folder of a pipeline file, or that of a query")
+    return found
+
+
+def _steps(session: SparkSession, query: str, place: str, most: int) -> list[StepState]:
+    steps: dict[tuple[int, str], StepState] = {}
+    for row in _variable(session, place, "head").collect():
+        head = Head(**json.loads(row.value.head))
+        for step, held in head.held.items():
+            steps[row.key.shard, step] = StepState(query, step, row.key.shard, row.partition_id,
+                                                   held)
+    blobs = _variable(session, place, "blobs").select(
+        F.col("key.shard").alias("shard"), F.col("user_map_key.name").alias("name"),
+        F.col("user_map_value.blob").alias("blob"))
+    sizes = blobs.select("shard", F.substring_index("name", "/", 1).alias("step"),
+                         F.length("blob").alias("bytes"))
+    for row in sizes.groupBy("shard", "step").agg(
+            F.sum("bytes").alias("bytes"), F.count("*").alias("blobs")).collect():
+        if (row.shard, row.step) in steps:
+            steps[row.shard, row.step].bytes = row.bytes
+            steps[row.shard, row.step].blobs = row.blobs
+    for row in blobs.where(F.col("name").rlike(_WANTED)).toLocalIterator():
+        step, _, name = row["name"].partition("/")
+        if (row.shard, step) in steps:
+            steps[row.shard, step].store[name] = bytes(row.blob)
+    for state in steps.values():
+        if "index" in state.store:
+            state.found = survey(state.store["index"], state.store, most=most)
+    return [steps[key] for key in sorted(steps, key=lambda key: (key[1], key[0]))]
+
+
+def _variable(session: SparkSession, place: str, name: str) -> DataFrame:
+    return session.read.format("statestore").option("stateVarName", name).load(place)

@@ -1,0 +1,55 @@
+"""Which rows of a batch a PostgreSQL table refuses: found by halving it, the others are written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+
+from slackwater.core.errors import DataError
+from slackwater.spark.sinks import MOST_REFUSED
+
+__all__ = ["insert_good"]
+
+_OF_ROWS = ("22", "23", "P0")
+"""Classes of errors that are about values: data, constraints, and what triggers raise."""
+
+
+def insert_good(connection: Any, insert: Callable[[pa.Table], None], rows: pa.Table,
+                step: str) -> list[tuple[str, str]]:
+    """Insert the rows that the table takes; the others, each with the reason, as JSON.
+
+    A refused statement undoes what it did and nothing else (a savepoint).  Parts are inserted in
+    their order, so that of several rows with one key the last still counts.
+    """
+    import psycopg
+
+    refused: list[tuple[str, str]] = []
+    waiting = [rows]
+    while waiting:
+        part = waiting.pop()
+        try:
+            with connection.transaction():
+                insert(part)
+        except psycopg.Error as error:
+            if (error.sqlstate or "")[:2] not in _OF_ROWS:
+                raise
+            if part.num_rows > 1:
+                half = part.num_rows // 2
+                waiting += [part.slice(half), part.slice(0, half)]
+                continue
+            refused.append((_reason(error), json.dumps(part.to_pylist()[0], default=str)))
+            if len(refused) > MOST_REFUSED:
+                raise DataError(
+                    f"more than {MOST_REFUSED} rows of one micro-batch are refused", step=step,
+                    got=refused[0][0],
+                    hint="mend the table or the step before it; nothing of this batch is written"
+                ) from None
+    return refused
+
+
+def _reason(error: Any) -> str:
+    said = [error.diag.message_primary, error.diag.message_detail]
+    return ": ".join(" ".join(one.split()) for one in said if one) or type(error).__name__

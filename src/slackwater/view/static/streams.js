@@ -1,0 +1,129 @@
+// A card per stream: its numbers, and charts of what it has numbers for.
+import { compact, count, decimal, percent, seconds } from "./format.js";
+import { make, say, table, makeRow, fillRow } from "./dom.js";
+import { Chart } from "./chart.js";
+
+const HEADS = [["Stream", ""], ["Made by", ""], ["Rows in", "n"], ["Rows/s", "n"], ["Ready", "n"], ["Late", "n"], ["Late share", "n"],
+  ["Bound", "n"], ["Quarantined", "n"], ["Latency p95", "n"], ["Watermark lag", "n"]];
+const NAMES = { source: "source", select: "windows", event: "pattern", pairs: "pairs", sql: "SQL" };
+
+function rates(times, column) {
+  return times.slice(1).map((time, at) => (column[at + 1] - column[at]) / (time - times[at]));
+}
+
+function isOver(totals) {
+  return totals.bound !== null && totals.late_share !== null && totals.late_share > totals.bound;
+}
+
+function lastRate(history) {
+  const n = history.t.length;
+  return n < 2 ? null : (history.in[n - 1] - history.in[n - 2]) / (history.t[n - 1] - history.t[n - 2]);
+}
+
+const CHARTS = [
+  { title: "Throughput", shown: (v) => v === null || v === undefined ? "–" : `${compact(v)}/s`, has: () => true,
+    kinds: [{ label: "in", colour: "blue" }, { label: "ready", colour: "green", dashed: true }, { label: "late", colour: "orange" }],
+    data: (h) => [h.t.slice(1), rates(h.t, h.in), rates(h.t, h.ready), rates(h.t, h.late)] },
+  { title: "Delay and buffer", shown: seconds, has: (h) => h.p50.some((v) => v !== null) || h.buffer.some((v) => v !== null),
+    kinds: [{ label: "latency p50", colour: "blue" }, { label: "p95", colour: "green" }, { label: "p99", colour: "pink" },
+      { label: "buffer (mean wait)", colour: "yellow", dashed: true }, { label: "late rows came", colour: "orange", dots: true }],
+    data: (h) => [h.t, h.p50, h.p95, h.p99, h.buffer,
+      h.late.map((late, at) => late > (at ? h.late[at - 1] : 0) ? 0 : null)] },
+  { title: "Late share", shown: percent, has: (h, totals) => totals.bound !== null || totals.late > 0,
+    kinds: [{ label: "late, since the start", colour: "orange" }, { label: "bound", colour: "blue", dashed: true }],
+    data: (h, totals) => [h.t, h.late.map((late, at) => late + h.ready[at] ? late / (late + h.ready[at]) : null), h.t.map(() => totals.bound)] },
+  { title: "Watermark lag", shown: seconds, has: (h) => h.lag.some((v) => v !== null),
+    kinds: [{ label: "arrival clock − watermark", colour: "blue" }], data: (h) => [h.t, h.lag] },
+];
+
+class StreamCard {
+  constructor(name, node) {
+    this.facts = new Map();
+    this.list = make("dl", "facts");
+    this.charts = make("div", "charts");
+    this.made = new Map();
+    const title = make("h3", "", name);
+    this.element = make("article", "card", make("header", "", title, make("span", "kind", kindOf(node))), this.list, this.charts);
+    this.element.setAttribute("aria-label", `Stream ${name}`);
+  }
+
+  fact(label, text, over = false) {
+    if (!this.facts.has(label)) {
+      const value = make("dd");
+      const box = make("div", "", make("dt", "", label), value);
+      this.facts.set(label, { box, value });
+      this.list.append(box);
+    }
+    const { box, value } = this.facts.get(label);
+    say(value, text);
+    box.classList.toggle("over", over);
+  }
+
+  update({ totals, history }) {
+    this.fact("Rows in", count(totals.in));
+    this.fact("Rows/s", decimal(lastRate(history)));
+    this.fact("Ready", count(totals.ready));
+    if (totals.late || totals.bound !== null) {
+      this.fact("Late", count(totals.late));
+      this.fact("Late share", percent(totals.late_share), isOver(totals));
+    }
+    if (totals.bound !== null) this.fact("Bound", percent(totals.bound));
+    if (totals.quarantined) this.fact("Quarantined", count(totals.quarantined));
+    if (totals.unreadable) this.fact("Unreadable", count(totals.unreadable));
+    if (totals.latency.p50 !== undefined) this.fact("Latency p50", seconds(totals.latency.p50));
+    if (totals.latency.p99 !== undefined) this.fact("Latency p99", seconds(totals.latency.p99));
+    if (totals.buffer !== null) this.fact("Buffer", seconds(totals.buffer));
+    if (totals.lag !== null) this.fact("Watermark lag", seconds(totals.lag));
+    for (const plan of CHARTS) {
+      if (!this.made.has(plan.title)) {
+        if (!plan.has(history, totals)) continue;
+        const chart = new Chart(plan.title, plan.kinds, plan.shown);
+        this.made.set(plan.title, chart);
+        this.charts.append(chart.element);
+      }
+      this.element.classList.toggle("wide", this.made.size > 1);
+      this.made.get(plan.title).set(plan.data(history, totals));
+    }
+  }
+}
+
+function kindOf(node) {
+  if (!node) return "";
+  const kind = Object.hasOwn(NAMES, node.kind) ? NAMES[node.kind] : node.kind;
+  return node.inputs.length ? `${kind} of ${node.inputs.join(", ")}` : kind;
+}
+
+export class Streams {
+  constructor(overview, cards) {
+    this.overview = overview;
+    this.host = cards;
+    this.reset();
+  }
+
+  reset() {
+    this.cards = new Map();
+    this.rows = new Map();
+    const { box, body } = table("Numbers of every stream", HEADS);
+    this.body = body;
+    this.overview.replaceChildren(box);
+    this.host.replaceChildren();
+  }
+
+  update(model, changed) {
+    for (const name of changed) {
+      const { totals, history } = model.streams.get(name);
+      const node = Object.hasOwn(model.nodes, name) ? model.nodes[name] : null;
+      if (!this.cards.has(name)) {
+        this.cards.set(name, new StreamCard(name, node));
+        this.host.append(this.cards.get(name).element);
+        this.rows.set(name, makeRow(HEADS.map(([, kind], at) => at < 2 ? "long" : kind)));
+        this.body.append(this.rows.get(name));
+      }
+      const row = this.rows.get(name);
+      fillRow(row, [name, kindOf(node), count(totals.in), decimal(lastRate(history)), count(totals.ready), count(totals.late),
+        percent(totals.late_share), percent(totals.bound), count(totals.quarantined), seconds(totals.latency.p95), seconds(totals.lag)]);
+      row.children[6].classList.toggle("over", isOver(totals));
+      this.cards.get(name).update(model.streams.get(name));
+    }
+  }
+}
