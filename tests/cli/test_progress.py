@@ -10,6 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from slackwater.cli.run import counters
+from slackwater.pipeline import parse
+from slackwater.pipeline.metrics import Numbers
+
 COMMANDS = {
     "generate": (["generate", "g-2", "--out", "g.csv"], "30,000 rows, writing g.csv"),
     "evaluate": (["evaluate", "g-2", "--policy", "sba,kslack"], "evaluate: g-2 kslack"),
@@ -47,3 +51,18 @@ def test_on_a_terminal_it_is_shown_and_else_not(name: str, tmp_path: Path) -> No
                            capture_output=True, text=True, check=True)
     assert "\x1b" not in piped.stderr + piped.stdout
     assert name == "reproduce" or piped.stderr == ""  # which has a line for each experiment
+
+
+def test_the_counters_of_a_run() -> None:
+    numbers = Numbers(parse("""
+name: plant
+sources:
+  raw: {kind: kafka, servers: b, topic: t, columns: {time: timestamp, v: double}}
+steps:
+  clean: {reorder: raw}
+  peaks: {query: "SELECT MAX(v) AS peak FROM clean [RANGE 3 s]"}
+sinks:
+  out: {from: peaks, kind: console}
+""", Path("p.yaml"), {}))
+    numbers.streams["clean"].ready, numbers.streams["clean"].late = 12_345, 6
+    assert counters(numbers) == "clean 12,345, 6 late; peaks 0"

@@ -58,7 +58,10 @@ def plant(tmp_path_factory, spark):
     table = feed(3000, seed=4)
     write_files(table, folder / "in", 4)
     (folder / "in" / "0003.parquet").rename(folder / "0003.parquet")
-    numbers = run_pipeline(load(write(folder)), spark, until_done=True, keep_held=True)
+    heard = []
+    numbers = run_pipeline(load(write(folder)), spark, until_done=True, keep_held=True,
+                           each=heard.append)
+    assert heard[-1] is numbers
     return folder, table, numbers
 
 

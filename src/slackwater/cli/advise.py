@@ -21,8 +21,8 @@ __all__ = ["command"]
 def command(
     file: Annotated[str | None, typer.Argument(
         metavar="[SAMPLE]", show_default=False,
-        help="Rows with their time and arrival: CSV, JSON lines, Parquet, a folder of them, "
-             "or a simulated set: g-1 … g-12.")] = None,
+        help="Rows with their time and arrival: CSV, JSON lines, Parquet, a folder of them (as "
+             "slackwater.spark.tap writes), or a simulated set: g-1 … g-12.")] = None,
     progress: Annotated[Path | None, typer.Option(
         "--progress", metavar="FILE", show_default=False,
         help="Instead of a sample: progress JSON of a running query, or a Spark event log."
@@ -99,3 +99,5 @@ def _from_progress(found: Progress, loss: str | None, latency: str | None, json:
                            f"{100 * told[-1]['loss_at_most']:.4g} % of these rows")
     if json:
         print_json(told)
+        return
+    typer.echo("For a policy, record a sample with slackwater.spark.tap and advise on that.")

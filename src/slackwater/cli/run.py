@@ -12,11 +12,12 @@ from typing import Annotated, Any
 
 import typer
 
-from slackwater.cli.show import print_json, print_table
+from slackwater.cli.show import print_json, print_table, working
 from slackwater.core.errors import ConfigError, SlackwaterError
 from slackwater.pipeline import Pipeline, load
+from slackwater.pipeline.metrics import Numbers
 
-__all__ = ["command"]
+__all__ = ["command", "counters"]
 
 
 def command(
@@ -53,11 +54,13 @@ def command(
     try:
         session = runner.open_for(pipeline, master=master, remote=remote, log=log)
         try:
-            with _stopped_by_signals(stop), _page(shown) as view:
+            with (_stopped_by_signals(stop), _page(shown) as view,
+                  working(pipeline.name, quiet=json) as now):
                 numbers = runner.run_pipeline(
                     pipeline, session, until_done=until_done, keep_held=keep_held, fresh=fresh,
                     stop=stop, listeners=() if view is None else (view.take,),
                     started=lambda told: _started(pipeline, told, until_done),
+                    each=lambda numbers: now(counters(numbers)),
                     warn=lambda words: typer.echo(f"slackwater: warning: {words}", err=True))
         finally:
             session.stop()
@@ -74,6 +77,17 @@ def command(
         names = ("in", "ready", "late", "quarantined")
         print_table(pipeline.name, ["stream", *names],
                     [[name, *(row[n] for n in names)] for name, row in summary.items()])
+
+
+def counters(numbers: Numbers) -> str:
+    """The rows of each step so far, in one line: ready, and late or quarantined if there are."""
+    parts = []
+    for name, row in numbers.summary().items():
+        if name not in numbers.pipeline.steps:
+            continue
+        more = "".join(f", {row[what]:,} {what}" for what in ("late", "quarantined") if row[what])
+        parts.append(f"{name} {row['ready']:,}{more}")
+    return "; ".join(parts)
 
 
 def _spark() -> Any:

@@ -137,7 +137,8 @@ def advise(
         time, arrival, source = roles.time, roles.arrival, roles.source
         if arrival is None:
             raise DataError("the sample does not say when rows arrived", step="advise",
-                            got=dataset.name, hint="name the column: arrival")
+                            got=dataset.name, hint="name the column: arrival, or record one with "
+                                                   "slackwater.spark.tap")
     events = dataset if isinstance(dataset, Events) else usable_events(dataset)
     if not len(events):
         raise DataError("there is no event with a usable time", step="advise", got=events.name)

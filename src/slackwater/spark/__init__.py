@@ -18,6 +18,7 @@ except ImportError as missing:  # pragma: no cover - the message is for machines
     ) from missing
 
 if TYPE_CHECKING:
+    from slackwater.spark.listener import watch
     from slackwater.spark.operators.correlate import correlate
     from slackwater.spark.operators.dedupe import dedupe
     from slackwater.spark.operators.match import match
@@ -25,10 +26,12 @@ if TYPE_CHECKING:
     from slackwater.spark.operators.reorder import reorder
     from slackwater.spark.operators.synchronise import synchronise
     from slackwater.spark.outcomes import late, quarantined, ready, with_watermark
+    from slackwater.spark.sample import tap
     from slackwater.spark.session import local_session, open_session, settings
 
 __all__ = ["correlate", "dedupe", "late", "local_session", "match", "open_session", "quarantined",
-           "query", "ready", "reorder", "settings", "synchronise", "with_watermark"]
+           "query", "ready", "reorder", "settings", "synchronise", "tap", "watch",
+           "with_watermark"]
 
 _HOME = {
     "dedupe": "operators.dedupe",
@@ -44,6 +47,8 @@ _HOME = {
     "local_session": "session",
     "open_session": "session",
     "settings": "session",
+    "tap": "sample",
+    "watch": "listener",
 }
 
 

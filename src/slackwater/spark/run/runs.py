@@ -42,6 +42,7 @@ def run_pipeline(pipeline: Pipeline, session: SparkSession, *, until_done: bool 
                  keep_held: bool = False, fresh: bool = False, stop: threading.Event | None = None,
                  started: Callable[[list[str]], None] | None = None,
                  warn: Callable[[str], None] | None = None,
+                 each: Callable[[Numbers], None] | None = None,
                  listeners: tuple[Callable[[dict[str, Any]], None], ...] = ()) -> Numbers:
     """Run a pipeline in this process.
 
@@ -64,6 +65,8 @@ def run_pipeline(pipeline: Pipeline, session: SparkSession, *, until_done: bool 
         Called, once all queries run, with what is worth saying about the start.
     warn
         Called with what someone should look at while the pipeline goes on; default: a warning.
+    each
+        Called about once a second with the numbers so far.
     listeners
         Called with each line of the run log, in the thread of this call.
 
@@ -82,7 +85,7 @@ def run_pipeline(pipeline: Pipeline, session: SparkSession, *, until_done: bool 
     with closing(Checkpoint(pipeline, session)) as checkpoint:
         told = checkpoint.open(fresh=fresh)
         with numbers.told():
-            run = _Run(pipeline, session, checkpoint, numbers)
+            run = _Run(pipeline, session, checkpoint, numbers, each)
             try:
                 run.plan()
                 checkpoint.keep()
@@ -107,8 +110,8 @@ def _warn(words: str) -> None:
 
 class _Run:
     def __init__(self, pipeline: Pipeline, session: SparkSession, checkpoint: Checkpoint,
-                 numbers: Numbers) -> None:
-        self._pipeline, self._session = pipeline, session
+                 numbers: Numbers, each: Callable[[Numbers], None] | None = None) -> None:
+        self._pipeline, self._session, self._each = pipeline, session, each
         self._checkpoint, self._numbers = checkpoint, numbers
         self._queries: dict[str, StreamingQuery] = {}
         self._observer = Observer(pipeline, numbers)
@@ -211,6 +214,8 @@ class _Run:
         self._observer.show(RECENT.pop(self._counted, {}))
         self._numbers.refused(REFUSED.get(self._counted, {}))
         self._numbers.tell()
+        if self._each is not None:
+            self._each(self._numbers)
 
     def _failed(self, node: str, error: BaseException) -> RunError:
         words = self._pipeline.secrets.redact(words_of(error))
