@@ -45,7 +45,7 @@ def browser():
 
 
 @contextmanager
-def looked_at(browser, look: str, allowed: str) -> Iterator:
+def looked_at(browser, look: str, allowed: str | tuple[str, ...]) -> Iterator:
     """A page that must neither complain nor ask for anything from elsewhere."""
     scheme, width = LOOKS[look]
     context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900})
@@ -179,3 +179,19 @@ def test_a_frame_takes_less_than_100_ms_with_200_sources(browser, monkeypatch):
     assert len(frames) >= 24
     assert frames[int(len(frames) * 0.95)] < 100
     assert sum(one >= 100 for one in long) <= len(frames) // 10
+
+
+def test_the_report_of_a_command(browser, tmp_path):
+    from slackwater.evaluate import pictures
+    from slackwater.view.findings import Sheet, write_findings
+
+    with pictures.figure() as picture:
+        picture.subplots().plot([1, 2, 3])
+    file = tmp_path / "found.html"
+    write_findings(file, HOSTILE, [HOSTILE, Sheet("t", ["a"], [[HOSTILE], [1]])],
+                   [(HOSTILE, picture)])
+    with looked_at(browser, "phone", (file.as_uri(), "data:image/svg+xml")) as page:
+        page.goto(file.as_uri())
+        assert page.evaluate("document.images[0].complete && document.images[0].naturalWidth > 0")
+        assert page.locator("td").first.text_content() == HOSTILE
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390

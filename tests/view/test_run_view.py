@@ -59,6 +59,7 @@ def test_its_numbers_are_the_runs_and_the_logs(tmp_path):
     assert [one["row"]["peak"] for one in model["results"]] == [7.5, 8.5, 9.5, 10.5, 11.5]
     assert all(len(one["times"]) == 2 for one in model["results"])
     late = model["streams"]["clean"]["history"]["late"]
+    assert late[0] == 0, "the first rows are in the throughput"
     assert late[-1] == numbers.streams["clean"].late
     assert any("above the bound of 0.50%" in one for one in model["alerts"])
     assert any("has refused 2 rows" in one for one in model["alerts"])
@@ -109,16 +110,16 @@ def test_a_source_that_falls_silent_is_said_to_be():
     view = RunView()
     view.take({"at": "2024-01-01T00:00:00Z", "event": "start", "pipeline": "p"})
     began = view.began
-    for second in (1, 6, 11):
+    for second in (20, 25, 31):  # it took Spark 20 s to start: the first source is not new
         view.take({"at": f"2024-01-01T00:00:{second:02d}Z", "event": "sources",
                    "sources": {"s": {"a": [second, 0, began + second],
-                                     **({"b": [1, 0, began + second]} if second == 11 else {})}}})
+                                     **({"b": [1, 0, began + second]} if second == 31 else {})}}})
     def status(after: float) -> list[str]:
         return [one[2] for one in view.model(began + after)["sources"]]
-    assert status(12) == ["live", "new"]
-    assert status(40) == ["idle", "idle"]
-    assert status(90) == ["silent", "silent"]
-    assert view.model(began + 90)["alerts"] == ["s: 2 sources silent: a, b"]
+    assert status(32) == ["live", "new"]
+    assert status(60) == ["idle", "idle"]
+    assert status(110) == ["silent", "silent"]
+    assert view.model(began + 110)["alerts"] == ["s: 2 sources silent: a, b"]
 
 
 def test_the_log_need_hold_no_rows_of_the_data(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Annotated
 
@@ -9,7 +10,7 @@ import typer
 
 from slackwater.cli import options
 from slackwater.cli.engines import engine_named
-from slackwater.cli.show import number, print_json, print_table, progress
+from slackwater.cli.show import number, print_json, print_parts, progress
 from slackwater.core.errors import ConfigError
 from slackwater.evaluate import Metrics, evaluate
 from slackwater.evaluate.run import Events, usable_events
@@ -17,6 +18,7 @@ from slackwater.evaluate.table import PAPER, label
 from slackwater.reorder import Policy, Tide, as_policy
 from slackwater.reorder.policies.named import split_policies
 from slackwater.reorder.tide.policy import as_share
+from slackwater.view.findings import Part, Sheet, write_findings
 
 __all__ = ["command"]
 
@@ -47,6 +49,7 @@ def command(
     engine: options.Engines = options.EngineName.local,
     json: options.Json = False,
     picture: options.Picture = None,
+    report: options.Report = None,
 ) -> None:
     """Try buffer policies on files, as live streams: what each loses, and how long rows wait."""
     share = None if loss is None else as_share(loss, step="--loss")
@@ -74,12 +77,18 @@ def command(
         from slackwater.evaluate.scatter import scatter_picture
 
         save_as(scatter_picture(found), picture)
+    each = len(found) // len(files)
+    parts = [part for first in range(0, len(found), each)
+             for part in _parts(found[first:first + each], share)]
+    if report is not None:
+        from slackwater.evaluate.scatter import scatter_picture
+
+        write_findings(report, "Policies compared", parts,
+                       [("overfitting against late events of each policy", scatter_picture(found))])
     if json:
         print_json([m.to_dict() for m in found])
         return
-    each = len(found) // len(files)
-    for first in range(0, len(found), each):
-        _print(found[first:first + each], share)
+    print_parts(parts)
 
 
 def _declared(name: str, events: Events) -> Policy:
@@ -87,7 +96,7 @@ def _declared(name: str, events: Events) -> Policy:
     return replace(policy, sources=events.sources) if isinstance(policy, Tide) else policy
 
 
-def _print(rows: list[Metrics], loss: float | None) -> None:
+def _parts(rows: list[Metrics], loss: float | None) -> Iterator[Part]:
     first = rows[0]
     title = (f"{first.dataset}: {number(first.events)} events, {number(first.out_of_order)} out of "
              f"order, minimum buffer {number(first.min_buffer_ms)} ms; times in ms")
@@ -96,10 +105,10 @@ def _print(rows: list[Metrics], loss: float | None) -> None:
     if loss is not None:
         heads.insert(4, "÷ best")
         title += f", at most {100 * loss:g} % late asked for"
-    print_table(title, heads, [_cells(m, loss is not None) for m in rows])
-    typer.echo("late %: of all usable events; wait: release − arrival; latency: release − time")
+    yield Sheet(title, heads, [_cells(m, loss is not None) for m in rows])
+    yield "late %: of all usable events; wait: release − arrival; latency: release − time"
     if first.quarantined:
-        typer.echo(f"{first.quarantined} rows without a usable time were left out (quarantined)")
+        yield f"{first.quarantined} rows without a usable time were left out (quarantined)"
 
 
 def _cells(m: Metrics, ratio: bool) -> list[object]:

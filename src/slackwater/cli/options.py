@@ -13,8 +13,8 @@ from slackwater.core.events import Roles
 from slackwater.datasets import SIMULATED, Dataset, read_dataset, simulated
 
 __all__ = ["MOST_PAIRS", "Arrival", "By", "EngineName", "Engines", "Files", "FutureSkew", "Json",
-           "LateOut", "MaxDelay", "Picture", "Sequence", "Source", "Time", "TimeMax", "TimeMin",
-           "Unit", "load"]
+           "LateOut", "MaxDelay", "Picture", "Report", "Sequence", "Source", "Time", "TimeMax",
+           "TimeMin", "Unit", "load"]
 
 _COLUMNS = "Columns"
 
@@ -70,6 +70,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.
 Picture = Annotated[Path | None, typer.Option(
     "--picture", metavar="PICTURE", show_default=False,
     help="Save a picture: .png, .pdf or .svg.")]
+Report = Annotated[Path | None, typer.Option(
+    "--report", metavar="FILE", show_default=False,
+    help="Write what was found as one HTML file that loads nothing from elsewhere.")]
 Engines = Annotated[EngineName, typer.Option(
     "--engine", help="In this process, or on Spark.")]
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
-import typer
-
 from slackwater.cli import options
-from slackwater.cli.show import print_json, print_table, progress
+from slackwater.cli.show import print_json, print_parts, progress
 from slackwater.evaluate import Profile, profile
+from slackwater.view.findings import Part, Sheet, write_findings
 
 __all__ = ["command"]
 
@@ -25,9 +25,10 @@ def command(
     max_delay: options.MaxDelay = None,
     json: options.Json = False,
     picture: options.Picture = None,
+    report: options.Report = None,
 ) -> None:
     """Measure disorder: delays, events out of order, recommended start values of each policy."""
-    found = []
+    found, pictures = [], []
     with progress("profile", len(files), quiet=json) as step:
         for file in files:
             dataset = options.load(file, time=time, arrival=arrival, source=source,
@@ -39,12 +40,20 @@ def command(
                 from slackwater.evaluate.profile_picture import profile_picture
 
                 save_as(profile_picture(dataset), _numbered(picture, dataset.name, len(files)))
+            if report is not None:
+                from slackwater.evaluate.profile_picture import profile_picture
+
+                pictures.append((f"delays of {dataset.name} over time, and their distribution",
+                                 profile_picture(dataset)))
             step(dataset.name)
+    if report is not None:
+        write_findings(report, f"Disorder of {', '.join(p.dataset for p in found)}",
+                       [part for one in found for part in _parts(one)], pictures)
     if json:
         print_json([p.to_dict() for p in found] if len(found) > 1 else found[0].to_dict())
         return
     for one in found:
-        _print(one)
+        print_parts(_parts(one))
 
 
 def _numbered(picture: Path, name: str, files: int) -> Path:
@@ -52,21 +61,20 @@ def _numbered(picture: Path, name: str, files: int) -> Path:
     return picture if files == 1 else picture.with_stem(f"{picture.stem}-{name}")
 
 
-def _print(found: Profile) -> None:
+def _parts(found: Profile) -> Iterator[Part]:
     figures = found.to_dict()
     disorder = figures["out_of_order"]
-    print_table(found.dataset, ("events", "quarantined", "sources", "out of order", "% of events",
+    yield Sheet(found.dataset, ("events", "quarantined", "sources", "out of order", "% of events",
                                 "within sources", "sequence breaks", "min buffer ms"),
                 [(found.events, found.quarantined, found.sources, disorder["by_time"],
                   disorder["by_time_pct"], found.within_sources, disorder["by_sequence"],
                   found.min_buffer_ms)])
-    print_table("delay (ms)", list(found.delay_ms), [list(found.delay_ms.values())])
-    for sentence in found.words():
-        typer.echo(sentence)
-    typer.echo(found.recommended_line())
+    yield Sheet("delay (ms)", list(found.delay_ms), [list(found.delay_ms.values())])
+    yield from found.words()
+    yield found.recommended_line()
     advice = found.recommended()
     if advice is not None:
-        print_table(
+        yield Sheet(
             f"start values, from p98 of the {found.p98_of}: {advice['p98_ms']:g} ms",
             ("paper", "policy"),
             [(name.upper(), value["policy"]) for name, value in advice.items()

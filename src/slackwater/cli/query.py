@@ -11,7 +11,7 @@ import typer
 
 from slackwater.cli import options
 from slackwater.cli.query_input import interval_dataset, named_files, query_text, stream_dataset
-from slackwater.cli.query_output import apart, show_results
+from slackwater.cli.query_output import FirstRows, apart, show_results
 from slackwater.cli.show import print_account
 from slackwater.core.account import Account
 from slackwater.core.errors import ConfigError
@@ -24,6 +24,7 @@ from slackwater.query.correlate_account import counted_pairs
 from slackwater.query.correlate_parse import parse_correlate
 from slackwater.query.event_query import event_pattern
 from slackwater.query.explain import explain_event
+from slackwater.view.findings import write_findings
 
 __all__ = ["command", "query_options"]
 
@@ -74,6 +75,7 @@ def command(
     late_out: options.LateOut = None,
     json: Annotated[bool, typer.Option(
         "--json", help="One JSON object per result row, and nothing else.")] = False,
+    report: options.Report = None,
 ) -> None:
     """Run a query over a file as if it were a stream. Standard error accounts for every row."""
     if file == "-" and "-" in (data or ()):
@@ -109,9 +111,15 @@ def command(
                             **query_options(kind, slack, policy, emit, select))
         time = dataset.roles.time
         answer = (_here if engine is options.EngineName.local else _on_spark)(kernel, dataset)
-    show_results(answer.name, answer.results, kind=kind, json=json, out=out, time=time or "time")
+    first = FirstRows(answer.results)
+    show_results(answer.name, first if report is not None else answer.results, kind=kind, json=json,
+                 out=out, time=time or "time")
     if late_out is not None:
         write_table(answer.rest(), late_out)
+    if report is not None:
+        write_findings(report, f"Query over {answer.name}", [
+            asked, first.sheet(kind, time or "time"), *answer.account.remarks(),
+            answer.account.line()])
     print_account(answer.account)
 
 

@@ -12,10 +12,12 @@ import typer
 from slackwater.cli.show import print_table
 from slackwater.core.plain import plain, to_json
 from slackwater.datasets.files import write_table
+from slackwater.view.findings import Sheet
 
-__all__ = ["apart", "match_object", "match_row", "result_rows", "show_results"]
+__all__ = ["FirstRows", "apart", "match_object", "match_row", "result_rows", "show_results"]
 
 _SHOWN = 40
+_REPORTED = 200  # rows in a report: for people, not for programs
 _FIXED = ("match_id", "op", "events")
 
 
@@ -50,6 +52,33 @@ def show_results(name: str, batches: Iterable[pa.RecordBatch], *, kind: str, jso
     print_table(name, names, [[row[n] for n in names] for row in shown])
     if count > len(shown):
         typer.echo(f"… and {count - len(shown):,} more rows; --json or --out gives all")
+
+
+class FirstRows:
+    """Result batches on their way, of which the first rows are kept for a report."""
+
+    def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
+        self._batches = batches
+        self._rows: list[dict[str, Any]] = []
+        self._names: list[str] = []
+        self._count = 0
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        for batch in self._batches:
+            self._names = batch.schema.names
+            self._count += batch.num_rows
+            self._rows += result_rows(batch.slice(0, max(_REPORTED - len(self._rows), 0)))
+            yield batch
+
+    def sheet(self, kind: str, time: str) -> Sheet:
+        """The rows as a table."""
+        rows, names = self._rows, self._names
+        if kind == "event":
+            rows = [match_row(row, time) for row in rows]
+            names = list(rows[0]) if rows else ["match"]
+        title = f"{self._count:,} results" + (
+            f", the first {len(rows)}" if self._count > len(rows) else "")
+        return Sheet(title, names, [[row[name] for name in names] for row in rows])
 
 
 def result_rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:

@@ -25,8 +25,9 @@ from rich.text import Text
 
 from slackwater.core.account import Account
 from slackwater.core.plain import plain, to_json
+from slackwater.view.findings import Part
 
-__all__ = ["number", "print_account", "print_json", "print_table", "progress",
+__all__ = ["number", "print_account", "print_json", "print_parts", "print_table", "progress",
            "working"]
 
 _WIDE = 240  # in a file or a pipe there is no width to keep to
@@ -44,6 +45,15 @@ def print_account(account: Account) -> None:
     for remark in account.remarks():
         typer.echo(f"beware: {remark}", err=True)
     typer.echo(account.line(), err=True)
+
+
+def print_parts(parts: Iterable[Part]) -> None:
+    """Tables and sentences, one after the other."""
+    for part in parts:
+        if isinstance(part, str):
+            typer.echo(part)
+        else:
+            print_table(part.title, part.columns, part.rows)
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

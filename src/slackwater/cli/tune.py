@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated
 
 import typer
 
 from slackwater.cli import options
-from slackwater.cli.show import number, print_json, print_table, progress
+from slackwater.cli.show import number, print_json, print_parts, progress
 from slackwater.evaluate.run import usable_events
 from slackwater.evaluate.tune import SAMPLE, Tuned, describe_target, grid, trade_off_picture, tune
+from slackwater.view.findings import Part, Sheet, write_findings
 
 __all__ = ["command"]
 
@@ -40,6 +42,7 @@ def command(
     max_delay: options.MaxDelay = None,
     json: options.Json = False,
     picture: options.Picture = None,
+    report: options.Report = None,
 ) -> None:
     """Try every policy on a sample and say which one to use, with which parameters."""
     dataset = options.load(file, time=time, arrival=arrival, source=source, sequence=sequence,
@@ -53,27 +56,30 @@ def command(
         from slackwater.evaluate.pictures import save_as
 
         save_as(trade_off_picture(found), picture)
+    if report is not None:
+        write_findings(report, f"Policies tried on {found.dataset}", _parts(found, every),
+                       [("late events against latency of every trial", trade_off_picture(found))])
     if json:
         print_json(found.to_dict())
         return
-    _print(found, every)
+    print_parts(_parts(found, every))
 
 
-def _print(found: Tuned, every: bool) -> None:
+def _parts(found: Tuned, every: bool) -> Iterator[Part]:
     shown = sorted(found.trials, key=lambda t: t.latency_ms) if every else found.front
     title = (f"{found.dataset}: {number(found.events)} events, {len(found.trials)} trials, "
              + ("* on the Pareto front" if every else "the Pareto front"))
     if found.chosen not in shown:
         shown = sorted([*shown, found.chosen], key=lambda t: t.latency_ms)
-    print_table(title + "; chosen on the first half, shown on the second; latency in ms",
+    yield Sheet(title + "; chosen on the first half, shown on the second; latency in ms",
                 ("", "policy", "late", "late %", "latency", "p50", "p95", "p99", "max",
                  "late % first half"),
                 [("→" if t is found.chosen else "*" if t.pareto else "", str(t.policy),
                   t.metrics.not_compensated, 100 * t.loss, *t.metrics.latency_ms.values(),
                   100 * t.loss_seen) for t in shown])
     if not found.met:
-        typer.echo(f"No policy keeps {describe_target(found)} on this sample; the closest one:")
+        yield f"No policy keeps {describe_target(found)} on this sample; the closest one:"
     if found.too_short is not None:
-        typer.echo(f"Beware: {found.too_short}.")
-    typer.echo(f"Recommended: {found.reason}.")
-    typer.echo(f"policy = {found.chosen.policy}")
+        yield f"Beware: {found.too_short}."
+    yield f"Recommended: {found.reason}."
+    yield f"policy = {found.chosen.policy}"

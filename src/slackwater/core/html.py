@@ -11,7 +11,7 @@ from typing import Any
 
 from slackwater.core.plain import plain, to_json
 
-__all__ = ["html_pairs", "html_table", "html_text"]
+__all__ = ["html_pairs", "html_table", "html_text", "shown_value"]
 
 
 def html_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
@@ -42,10 +42,11 @@ def html_text(text: str) -> str:
 
 def _cell(value: Any) -> str:
     side = "right" if isinstance(value, (int, float)) and not isinstance(value, bool) else "left"
-    return f'<td style="text-align:{side}">{escape(_shown(value))}</td>'
+    return f'<td style="text-align:{side}">{escape(shown_value(value))}</td>'
 
 
-def _shown(value: Any) -> str:
+def shown_value(value: Any) -> str:
+    """A value as a person reads it; None as a dash."""
     value = plain(value)
     if value is None:
         return "–"

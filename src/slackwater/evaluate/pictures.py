@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +13,7 @@ from matplotlib.figure import Figure
 
 from slackwater.core.errors import ConfigError
 
-__all__ = ["COLOURS", "MARKERS", "WIDE", "figure", "save", "save_as", "style_of"]
+__all__ = ["COLOURS", "MARKERS", "WIDE", "figure", "save", "save_as", "style_of", "svg_bytes"]
 
 WIDE = 7.2
 """Width of a page's text in inches."""
@@ -57,6 +58,14 @@ def save_as(picture: Figure, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with mpl.rc_context(dict(_STYLE)):
         picture.savefig(path, dpi=200)
+
+
+def svg_bytes(picture: Figure) -> bytes:
+    """A picture as SVG, for a page; the same data gives the same bytes."""
+    out = io.BytesIO()
+    with mpl.rc_context({**_STYLE, "svg.hashsalt": "slackwater"}):
+        picture.savefig(out, format="svg", metadata={"Date": None})
+    return out.getvalue()
 
 
 def style_of(index: int) -> dict[str, Any]:

@@ -10,7 +10,7 @@ __all__ = ["ProducerView"]
 _IDLE, _SILENT = 10.0, 60.0  # seconds without a row, at least
 _GAPS_IDLE, _GAPS_SILENT = 4, 12  # and in times of what is usual for this producer
 _NEW = 30.0   # seconds for which a producer is new
-_START = 10.0  # those that appear so soon after the start were there before
+_START = 10.0  # those that appear so soon after the first were there before
 
 
 @dataclass
@@ -34,7 +34,7 @@ class ProducerView:
         self.rows, self.late, self.seen, self.changed = rows, late, seen, version
 
     def status(self, now: float, began: float) -> str:
-        """One word.
+        """One word; `began` is when the first producer of the run was seen.
 
         Examples
         --------

@@ -57,6 +57,7 @@ class RunView:
     def _forget(self) -> None:
         self.pipeline, self.state, self.error = "", "waiting", ""
         self.began = self.at = 0.0
+        self.first_rows = 0.0  # when the first producer was seen: Spark may take long to start
         self.nodes: dict[str, Any] = {}
         self.sinks: dict[str, str] = {}
         self.streams: dict[str, StreamView] = {}
@@ -105,6 +106,9 @@ class RunView:
             self.state = "stopped"
         for name, numbers in line.get("streams", {}).items():
             stream = self.streams.setdefault(str(name), StreamView())
+            if not stream.totals and self.began < at:
+                # from nothing at the start: else the first rows would be in no throughput
+                stream.history.add(self.began, dict.fromkeys(("in", "ready", "late"), 0))
             stream.totals, stream.changed = dict(numbers), self._version
             stream.history.add(at, {**numbers, **(numbers.get("latency") or {})})
 
@@ -125,6 +129,7 @@ class RunView:
                 if key not in self.sources and len(self.sources) >= _MOST_SOURCES:
                     self.more_sources.add(key)
                     continue
+                self.first_rows = self.first_rows or seen
                 one = self.sources.setdefault(key, ProducerView(first=seen, seen=seen))
                 one.update(rows, late, seen, self._version)
 
@@ -165,7 +170,7 @@ class RunView:
                             "totals": one.totals,
                             "history": one.history.since(mark["histories"].get((part, name)))}
             for key, producer in self.sources.items():
-                status = new["status"][key] = producer.status(now, self.began)
+                status = new["status"][key] = producer.status(now, self.first_rows)
                 if producer.changed > since or mark["status"].get(key) != status:
                     model["sources"].append(producer.cells(*key, status))
             for found in self.recent.values():

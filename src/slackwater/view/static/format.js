@@ -22,7 +22,10 @@ export function compact(value) {
 // A value of the data: times as people write them, structures as JSON.
 export function anything(value) {
   if (value === null || value === undefined) return NOTHING;
-  if (typeof value === "object") return JSON.stringify(value);
+  if (typeof value === "object") {
+    const whole = JSON.stringify(value);
+    return whole.length > 100 ? `${whole.slice(0, 100)}…` : whole;
+  }
   const text = String(value);
   const time = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.(\d*?)0*)?Z$/.exec(text);
   return time ? `${time[1]} ${time[2]}${time[3] ? `.${time[3]}` : ""}` : text;

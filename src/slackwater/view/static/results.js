@@ -36,7 +36,11 @@ class ResultCard {
     const { box, body } = table("Recent results, newest first", [["Emitted", ""], ...names.map((n) => [n, "long"])]);
     for (const one of recent) {
       const row = make("tr", "", make("td", "", clock(one.at)));
-      for (const name of names) row.append(make("td", "long", anything(Object.hasOwn(one.row, name) ? one.row[name] : null)));
+      for (const name of names) {
+        const value = Object.hasOwn(one.row, name) ? one.row[name] : null, cell = make("td", "long", anything(value));
+        if (value !== null && typeof value === "object") cell.title = JSON.stringify(value, null, 1); // all of it, on asking
+        row.append(cell);
+      }
       body.append(row);
     }
     this.place.replaceChildren(box);
