@@ -24,7 +24,7 @@ export function anything(value) {
   if (value === null || value === undefined) return NOTHING;
   if (typeof value === "object") {
     const whole = JSON.stringify(value);
-    return whole.length > 100 ? `${whole.slice(0, 100)}…` : whole;
+    return whole.length > 60 ? `${whole.slice(0, 60)}…` : whole;
   }
   const text = String(value);
   const time = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.(\d*?)0*)?Z$/.exec(text);
