@@ -30,7 +30,7 @@ demo: setup  ## a streaming job on local Spark: its own watermark against Slackw
 
 # side by side: the tests of the one Spark session mostly wait for it, the others mostly compute;
 # those that start a Spark of their own go with the others, which are done sooner
-APART := tests/spark/test_pipeline_on_connect.py
+APART := tests/spark/test_pipeline_on_connect.py tests/spark/test_run_dashboard.py
 
 test: setup lint  ## everything: style, types, all tests
 	$(MAKE) -j2 --output-sync=target --no-print-directory others onspark
