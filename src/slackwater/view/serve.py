@@ -81,7 +81,8 @@ def _bound(host: str, port: int) -> socket.socket:
         raise ConfigError(f"cannot bind the dashboard's port {port}: "
                           f"{(error.strerror or str(error)).lower()}", step="dashboard",
                           got=f"{host}:{port}",
-                          hint="name another: --dashboard HOST:PORT; 0 is any free one") from None
+                          hint="name another: --dashboard-address HOST:PORT, --address for the "
+                               "command dashboard; 0 is any free one") from None
     return listening
 
 
