@@ -7,6 +7,8 @@ from typing import Any
 
 __all__ = ["History", "Mark"]
 
+_STEP = 0.001  # seconds: as exact as the log's times are
+
 Mark = tuple[int, int]
 """How much of a history a reader has: its generation, and the number of points."""
 
@@ -28,6 +30,9 @@ class History:
     ...     history.add(at, {"rows": 10 * at})
     >>> history.since(None)
     {'generation': 1, 'start': 0, 't': [0, 2, 4], 'rows': [0, 20, 40]}
+    >>> history.add(4, {"rows": 50})
+    >>> history.since((1, 3))
+    {'generation': 1, 'start': 3, 't': [4.001], 'rows': [50]}
     """
 
     def __init__(self, names: tuple[str, ...], most: int = 720) -> None:
@@ -41,14 +46,11 @@ class History:
         return self._generation, len(self._columns["t"])
 
     def add(self, at: float, values: Mapping[str, Any]) -> None:
-        """Append a point; a second one of the same time replaces the first."""
+        """Append a point; one that is not after the last is put just behind it."""
         columns = self._columns
         if columns["t"] and at <= columns["t"][-1]:
             # charts need times that grow; a clock that was set back must not tear them
-            at = columns["t"][-1]
-            for column in columns.values():
-                column.pop()
-            self._generation += 1
+            at = columns["t"][-1] + _STEP
         columns["t"].append(at)
         for name, column in columns.items():
             if name != "t":

@@ -106,7 +106,7 @@ class RunView:
             self.state = "stopped"
         for name, numbers in line.get("streams", {}).items():
             stream = self.streams.setdefault(str(name), StreamView())
-            if not stream.totals and self.began < at:
+            if not stream.totals and 0 < self.began <= at:
                 # from nothing at the start: else the first rows would be in no throughput
                 stream.history.add(self.began, dict.fromkeys(("in", "ready", "late"), 0))
             stream.totals, stream.changed = dict(numbers), self._version
