@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from slackwater.core.events import Roles
 from slackwater.core.state.order import order_of
-from slackwater.reorder import Reorder, Static
-from slackwater.window import Aggregate, Window, Windowed, windowed
+from slackwater.reorder import Reorder, Static, chain
+from slackwater.window import Aggregate, Window, Windowed
 
 ROLES = Roles("time", unit="us")
 BOTH = [Aggregate("min", "x"), Aggregate("max", "x")]
@@ -84,7 +84,7 @@ def test_a_batch_of_several_pieces_gives_what_one_piece_gives(monkeypatch, late)
                 for part in ("ready", "late")] + [outs[-1].notes]
 
     whole = outcome()
-    monkeypatch.setattr(windowed, "_PIECE", 250)
+    monkeypatch.setattr(chain, "_PIECE", 250)
     pieces = outcome()
     assert whole[:2] == pieces[:2]
     assert whole[2] == pieces[2]

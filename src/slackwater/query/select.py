@@ -18,9 +18,10 @@ from slackwater.core.names import column_names
 from slackwater.query.ast import Name
 from slackwater.query.select_parse import Select, parse_select
 from slackwater.query.select_plan import Plan, plan_select
-from slackwater.reorder import DropRatio, Policy, Reorder, Static, as_policy, default_policy
+from slackwater.reorder import DropRatio, Policy, Reorder
+from slackwater.reorder.chain import ChainLogic
+from slackwater.reorder.policies.named import policy_for
 from slackwater.window import Windowed
-from slackwater.window.windowed import WindowedLogic
 
 __all__ = ["SelectQuery"]
 
@@ -107,9 +108,7 @@ class SelectQuery:
     def _policy(self) -> Policy:
         if self.tree.dratio is not None:
             return DropRatio(self.tree.dratio)
-        if self.slack is not None:
-            return Static(self.slack)
-        return default_policy(self.roles.source) if self.policy is None else as_policy(self.policy)
+        return policy_for(self.slack, self.policy, self.roles.source)
 
     @property
     def result_schema(self) -> pa.Schema:
@@ -133,7 +132,7 @@ class SelectQuery:
 class SelectLogic:
     """A running `SelectQuery`."""
 
-    def __init__(self, config: SelectQuery, chain: WindowedLogic) -> None:
+    def __init__(self, config: SelectQuery, chain: ChainLogic) -> None:
         self._config, self._chain = config, chain
 
     def push(self, batch: pa.RecordBatch) -> Out:

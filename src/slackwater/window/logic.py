@@ -13,9 +13,10 @@ from slackwater.core.errors import ConfigError
 from slackwater.core.events import Roles
 from slackwater.core.kernel import Store
 from slackwater.core.outcome import outcome
-from slackwater.core.stage import Arrivals, StageLogic, Step, empty_rows, slot_of
+from slackwater.core.stage import Arrivals, Step, empty_rows, slot_of
 from slackwater.core.state.keys import Keys
 from slackwater.core.state.pages import Pages
+from slackwater.reorder.chain import FollowerLogic
 from slackwater.window.aggregates.values import read_only
 from slackwater.window.by_row import ByRow
 from slackwater.window.by_slide import BySlide
@@ -33,7 +34,7 @@ _LATE = "came behind its window, which had been closed"
 _BEYOND = "its windows reach beyond the years 1 to 9999"
 
 
-class WindowLogic(StageLogic):
+class WindowLogic(FollowerLogic):
     """A running `Window`.
 
     A group whose windows have all passed is forgotten: nothing of it is kept.
@@ -112,15 +113,7 @@ class WindowLogic(StageLogic):
 
     def groups(self) -> pa.RecordBatch | None:
         """The values of the group columns, by slot: what `advance` goes by; None: no group."""
-        slots = np.arange(self._keys.room)
-        if not self._config.group:
-            return pa.RecordBatch.from_struct_array(pa.array([{}] * len(slots), pa.struct([])))
-        live = self._keys.live()
-        if not len(live):
-            return None
-        held = np.full(len(slots), live[0])
-        held[live] = live  # a slot that nobody has may stand for any other
-        return pa.RecordBatch.from_arrays(self._keys.values(held), names=list(self._config.group))
+        return self._keys.by_slot()
 
     # -- state ----------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""What the tests of keys share: a store that is watched, small batches, a restart."""
+"""What the tests of keys share: small batches, a restart."""
 
 from __future__ import annotations
 
@@ -8,22 +8,6 @@ import pyarrow as pa
 
 from slackwater.core.kernel import MemoryStore
 from slackwater.core.state import Keys
-
-
-class Watched(MemoryStore):
-    """A store that notes what is read and written."""
-
-    def __init__(self, *args):
-        super().__init__(*args)
-        self.read, self.written = [], []
-
-    def get(self, name):
-        self.read.append(name)
-        return super().get(name)
-
-    def put(self, name, blob):
-        self.written.append(name)
-        super().put(name, blob)
 
 
 def one(column, name="k"):

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from keys_parts import Watched, one, resumed
+from keys_parts import one, resumed
+from watched import Watched
 
 from slackwater.core.errors import SnapshotError
 from slackwater.core.kernel import MemoryStore

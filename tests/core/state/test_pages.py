@@ -8,26 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from watched import Watched
 
 from slackwater.core.errors import SnapshotError
 from slackwater.core.kernel import MemoryStore
 from slackwater.core.state import Pages
 
 POINT = np.dtype([("time", "i8"), ("open", "?"), ("pair", "f4", (2,))], align=True)
-
-
-class Watched(MemoryStore):
-    def __init__(self, *args):
-        super().__init__(*args)
-        self.read, self.written = [], []
-
-    def get(self, name):
-        self.read.append(name)
-        return super().get(name)
-
-    def put(self, name, blob):
-        self.written.append(name)
-        super().put(name, blob)
 
 
 def columns():

@@ -167,6 +167,17 @@ class Keys:
         types = [kind if kind is not None else pa.null() for kind in self._types]
         return columns_of(self._records, self._entries["at"][slots], types)
 
+    def by_slot(self) -> pa.RecordBatch | None:
+        """The key columns of every slot, live or not; None: no key is live."""
+        if not self.columns:
+            return pa.RecordBatch.from_struct_array(pa.array([{}] * self.room, pa.struct([])))
+        live = self.live()
+        if not len(live):
+            return None
+        slots = np.full(self.room, live[0])
+        slots[live] = live  # a slot that nobody has may stand for any other
+        return pa.RecordBatch.from_arrays(self.values(slots), names=list(self.columns))
+
     def labels(self, slots: Int64) -> pa.Array:
         """The keys of these live slots as text."""
         if not self.columns:

@@ -13,13 +13,13 @@ from slackwater.core.errors import ConfigError
 from slackwater.core.events import Roles
 from slackwater.core.kernel import Store
 from slackwater.core.names import column_names
-from slackwater.core.stage import Stage, StageLogic
+from slackwater.core.stage import Stage
 from slackwater.query.errors import QueryError
 from slackwater.query.recognise.plan import Plan
 from slackwater.query.recognise.stage import Recognise, RecogniseLogic
-from slackwater.reorder import Policy, Reorder, Static, as_policy, default_policy
-from slackwater.reorder.logic import ReorderLogic
-from slackwater.window.windowed import WindowedLogic
+from slackwater.reorder import Policy, Reorder
+from slackwater.reorder.chain import ChainLogic
+from slackwater.reorder.policies.named import policy_for
 
 __all__ = ["RecogniseQuery", "Recognised"]
 
@@ -31,19 +31,9 @@ class Recognised(Stage):
     reorder: Reorder
     recognise: Recognise
 
-    def logic(self, store: Store) -> RecognisedLogic:
+    def logic(self, store: Store) -> ChainLogic:
         """A logic with nothing held."""
-        return RecognisedLogic(self, store)
-
-
-class RecognisedLogic(WindowedLogic):
-    """A running `Recognised`: each step of the first stage is a step of the second."""
-
-    def __init__(self, config: Recognised, store: Store) -> None:
-        StageLogic.__init__(self, "recognised", config.reorder.roles, store)
-        self._first = ReorderLogic(config.reorder, store)
-        self._second = RecogniseLogic(config.recognise, store)  # type: ignore[assignment]
-        self._count = {"rows": 0, "late": 0, "quarantined": 0, "filtered": 0}
+        return ChainLogic("recognised", self.reorder, RecogniseLogic(self.recognise, store), store)
 
 
 @dataclass(frozen=True)
@@ -51,7 +41,7 @@ class RecogniseQuery:
     """Run a MATCH_RECOGNIZE query over a disordered stream.
 
     `ready` has the selected columns; `late` and `quarantined` have input rows with all their
-    columns.  `notes` say how good the results are (see `slackwater.window.Windowed`).
+    columns.  `notes` say how good the results are (see `slackwater.reorder.chain.ChainLogic`).
 
     Rows are put in order per partition (or per ``roles.key``, whose columns must be in PARTITION
     BY).  A match leaves as soon as no row that may still come could change it.
@@ -125,13 +115,9 @@ class RecogniseQuery:
         roles = Roles(plan.time, old.arrival, old.source, old.sequence,
                       key=old.key or plan.partition, unit=old.unit)
         scope = None if self.scope is None else column_names(self.scope)
-        return Recognised(Reorder(self._policy(), roles, scope, self.max_future_skew,
-                                  self.max_delay), recognise)
-
-    def _policy(self) -> Policy:
-        if self.slack is not None:
-            return Static(self.slack)
-        return default_policy(self.roles.source) if self.policy is None else as_policy(self.policy)
+        policy = policy_for(self.slack, self.policy, old.source)
+        return Recognised(Reorder(policy, roles, scope, self.max_future_skew, self.max_delay),
+                          recognise)
 
     @property
     def result_schema(self) -> pa.Schema:

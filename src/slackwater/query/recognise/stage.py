@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from slackwater.core.events import Roles
 from slackwater.core.kernel import Store
 from slackwater.core.outcome import outcome
-from slackwater.core.stage import Arrivals, Stage, StageLogic, Step, how_late
+from slackwater.core.stage import Arrivals, Stage, Step, how_late
 from slackwater.core.state.buffer import Buffer, Rows
 from slackwater.core.state.keys import Keys
 from slackwater.core.state.pages import Pages
@@ -24,6 +24,7 @@ from slackwater.query.recognise.parse import parse_recognise
 from slackwater.query.recognise.plan import Plan, plan_recognise
 from slackwater.query.recognise.search import Parts
 from slackwater.query.recognise.walks import behind
+from slackwater.reorder.chain import FollowerLogic
 
 __all__ = ["Recognise"]
 
@@ -71,7 +72,7 @@ class Recognise(Stage):
         return (Recognise, (self.text, self.schema, self.unit, self.max_steps))
 
 
-class RecogniseLogic(StageLogic):
+class RecogniseLogic(FollowerLogic):
     """A running `Recognise`."""
 
     def __init__(self, config: Recognise, store: Store) -> None:
@@ -131,15 +132,7 @@ class RecogniseLogic(StageLogic):
 
     def groups(self) -> pa.RecordBatch | None:
         """The values of the partition columns, by slot: what `advance` goes by; None: no key."""
-        slots = np.arange(self._keys.room)
-        if not self._plan.partition:
-            return pa.RecordBatch.from_struct_array(pa.array([{}] * len(slots), pa.struct([])))
-        live = self._keys.live()
-        if not len(live):
-            return None
-        held = np.full(len(slots), live[0])
-        held[live] = live  # a slot that nobody has may stand for any other
-        return pa.RecordBatch.from_arrays(self._keys.values(held), names=list(self._plan.partition))
+        return self._keys.by_slot()
 
     # -- the search -----------------------------------------------------------------------------
 

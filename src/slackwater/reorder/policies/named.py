@@ -6,6 +6,7 @@ import re
 from dataclasses import fields
 from typing import Any
 
+from slackwater.core.durations import Duration
 from slackwater.core.errors import ConfigError, did_you_mean
 from slackwater.reorder.policies.bounded import BoundedOutOfOrderness
 from slackwater.reorder.policies.delay_range import DelayRange
@@ -21,7 +22,7 @@ from slackwater.reorder.policies.weighted_mean import WeightedMean
 from slackwater.reorder.policy import Policy
 from slackwater.reorder.tide.policy import Tide
 
-__all__ = ["POLICIES", "as_policy", "default_policy", "parameters", "split_policies"]
+__all__ = ["POLICIES", "as_policy", "default_policy", "parameters", "policy_for", "split_policies"]
 
 POLICIES: dict[str, type[Policy]] = {
     kind.__name__: kind
@@ -128,3 +129,16 @@ def default_policy(source: str | None) -> Policy:
     ('Tide', 'MeanPlusRange')
     """
     return MeanPlusRange() if source is None else Tide()
+
+
+def policy_for(slack: Duration | None, policy: Policy | str | None, source: str | None) -> Policy:
+    """The policy of those who give a fixed time, or a policy, or neither.
+
+    Examples
+    --------
+    >>> print(policy_for("2s", None, "sensor"))
+    Static(buffer='2s')
+    """
+    if slack is not None:
+        return Static(slack)
+    return default_policy(source) if policy is None else as_policy(policy)
