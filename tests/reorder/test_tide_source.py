@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from slackwater import Reorder, Roles
 from slackwater.reorder.tide.source import edge_of, learn_delay, learn_gap, move_on
 from slackwater.reorder.tide.state import NEVER, fresh_source
 
@@ -118,3 +120,26 @@ def test_a_step_is_followed_and_one_outlier_is_not():
     assert (least < 110, spread < 40) == (True, True)
     least, spread = follow([*calm, *(10_000 + rng.exponential(1000, 1000))])
     assert least + 3 * spread > 10_000, "the bound has gone up with the delays"
+
+
+@pytest.mark.parametrize("policy", ["Tide(loss=1%)", "DropRatio(ratio=1%)", "KSlack()"])
+def test_a_key_that_takes_the_place_of_a_forgotten_one_learns_nothing_from_it(policy):
+    """Without a source role a key is its own source: that is forgotten with it, too."""
+    def rows(key, first, count, delay):
+        time = 1_700_000_000_000_000 + first * 1_000_000 + np.arange(count) * 10_000
+        order = np.argsort(time + delay, kind="stable")
+        return pa.record_batch({"key": [key] * count, "time": time[order],
+                                "arrival": (time + delay)[order]})
+
+    def released(batches):
+        logic = Reorder(policy, Roles("time", "arrival", key=("key",), unit="us"),
+                        forget_after="1s").start()
+        for batch in batches:
+            out = logic.push(batch)
+            logic.tick(batch["arrival"][-1].as_py() + 10_000_000)
+        return out.ready.to_pylist()
+
+    rng = np.random.default_rng(3)
+    slow = rows("slow", 0, 500, rng.integers(0, 900_000, 500))
+    again = rows("again", 1000, 500, rng.integers(0, 5_000, 500))
+    assert released([slow, again]) == released([slow.slice(0, 1), again])

@@ -216,10 +216,6 @@ class KeyedLogic(StageLogic):
         """How many rows wait to be confirmed."""
         return 0 if self._doubted is None else int(self._doubted.num_rows)
 
-    def holds(self) -> bool:
-        """Whether anything is held that has the columns of the input."""
-        return self.in_doubt > 0 or super().holds()
-
     def holds_in(self, buffer: Buffer | None,
                  more: Callable[..., pa.RecordBatch] = widened) -> None:
         """All that is held is in this buffer: then columns may be added, as `more` adds them."""

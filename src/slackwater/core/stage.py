@@ -15,6 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
+from weakref import ref
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 from slackwater.core.errors import ConfigError, SnapshotError
 from slackwater.core.events import NEVER, Roles, Usable, usable_rows
 from slackwater.core.kernel import MemoryStore, Out, Store
+from slackwater.core.notes import Notes
 from slackwater.core.outcome import outcome
 from slackwater.core.state.ipc import adds_columns
 from slackwater.core.state.keys import Keys
@@ -144,6 +146,7 @@ class StageLogic(ABC):
         self.schema: pa.Schema | None = None
         self.count = 0
         """Usable rows so far: the next row's arrival number."""
+        self._last_notes: ref[Notes] | None = None
 
     # -- what a stage adds ----------------------------------------------------------------------
 
@@ -195,9 +198,13 @@ class StageLogic(ABC):
         """The input's columns are known, or have changed while nothing was held."""
         self.roles.check(schema.names, step=self.name)
 
+    def held(self) -> int:
+        """How many rows are held: the one of the notes that is always read."""
+        return int(self.notes()["held"])
+
     def holds(self) -> bool:
         """Whether anything is held that has the columns of the input."""
-        return bool(self.notes().get("held"))
+        return self.held() > 0
 
     def widen(self, schema: pa.Schema) -> bool:
         """Let what is held have more columns, null in it; False: this stage cannot."""
@@ -211,11 +218,13 @@ class StageLogic(ABC):
 
     def push(self, batch: pa.RecordBatch) -> Out:
         """Take events, in arrival order."""
+        self.settle_notes()
         step, refused = self.step(batch)
         return self.out(step, refused)
 
     def tick(self, now: int) -> Out:
         """Let time pass without an event (see `Logic.tick`)."""
+        self.settle_notes()
         return self.out(self.pass_time(now), [])
 
     def punctuate(self, time: int, *, source: str | None = None,
@@ -227,10 +236,12 @@ class StageLogic(ABC):
         nothing, and a promise about it alone is not kept).  What had been waiting for no more than
         that leaves, and a row that comes all the same is late.
         """
+        self.settle_notes()
         return self.out(self.punctuated(int(time), source, key), [])
 
     def finish(self) -> Out:
         """End of input: release everything."""
+        self.settle_notes()
         return self.out(self.end(), [])
 
     def snapshot(self) -> bytes:
@@ -282,7 +293,15 @@ class StageLogic(ABC):
             ready = none
         late = none if step.late is None else outcome(step.late, step.why_late, step.late_at)
         refused = [*refused, *step.refused]
-        return Out(ready, late, joined(refused) if refused else none, self.notes())
+        notes = Notes(self.held(), self.notes)
+        self._last_notes = ref(notes)
+        return Out(ready, late, joined(refused) if refused else none, notes)
+
+    def settle_notes(self) -> None:
+        """The state is about to change: notes of the last step that somebody has are worked out."""
+        notes = None if self._last_notes is None else self._last_notes()
+        if notes is not None:
+            notes.settle()
 
     # -- inside ---------------------------------------------------------------------------------
 

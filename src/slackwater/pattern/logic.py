@@ -91,9 +91,8 @@ class MatchLogic(KeyedLogic):
         self._need()
         if len(slots) == 0 or (now == NEVER).all():
             return self._quiet()
-        reached = np.full(self.keys.room, NEVER)
-        reached[slots] = now
-        theta = np.where(reached == NEVER, NEVER, self._estimator.thresholds(reached))
+        theta = np.full(self.keys.room, NEVER)
+        theta[slots] = self._estimator.thresholds(slots, now)
         return self._raise_to(theta)
 
     def punctuated_keyed(self, reached: Int64) -> Step:

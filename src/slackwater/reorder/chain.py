@@ -143,13 +143,17 @@ class ChainLogic(StageLogic):
     def bind(self, schema: pa.Schema) -> None:
         """The stages check the columns themselves."""
 
+    def held(self) -> int:
+        """Rows that the first holds, and rows or windows that are open in the second."""
+        return self._first.held() + self._second.held()
+
     def notes(self) -> dict[str, Any]:
         """The notes of both, and how good the results are."""
         ordered, second = self._first.notes(), self._second.notes()
         used = self._count["rows"] - self._count["quarantined"]
         delay = ordered["buffer"]
         return {
-            **ordered, **second, **self._count, "held": ordered["held"] + second["open"],
+            **ordered, **second, **self._count, "held": self.held(),
             "late_share": self._count["late"] / used if used else 0.0,
             "delay": None if np.isnan(delay) else delay,
         }

@@ -161,41 +161,34 @@ class ReorderLogic(KeyedLogic):
 
     def pass_time_keyed(self, now: int) -> Step:
         """Release what time alone has let each key reach."""
-        return self._pass_time(np.full(self.keys.room, now))
+        slots = np.arange(self.keys.room) if now != NEVER else NONE
+        return self.pass_time_of(slots, np.full(len(slots), now))
 
     def pass_time_of(self, slots: Int64, now: Int64) -> Step:
-        """The same for some keys."""
-        reached = np.full(self.keys.room, NEVER)
-        reached[slots] = now
-        return self._pass_time(reached)
-
-    def _pass_time(self, now: Int64) -> Step:
-        """Let each key reach its own `now` (NEVER: not this one)."""
-        if (now == NEVER).all():
-            return self._release_upto(now, now)
+        """The same for some keys, each to its own `now`."""
         if self._groups is None:
-            limits = self._estimator.thresholds(now)
+            limits = self._estimator.thresholds(slots, now)
         else:
-            self._marks.need_all()
-            group = self._marks["group"]
-            together = np.full(self._groups.room, NEVER)
-            np.maximum.at(together, group, now)
-            limits = self._estimator.thresholds(together)[group]
-        limits = np.where(now == NEVER, NEVER, limits)
-        step = self._release_upto(limits, now)
-        return step if self.promise is None else self._promise(step, limits, now)
+            self._marks.need(slots)
+            groups, which = np.unique(self._marks["group"][slots], return_inverse=True)
+            together = np.full(len(groups), NEVER)
+            np.maximum.at(together, which, now)
+            limits = self._estimator.thresholds(groups, together)[which]
+        step = self._release_upto(slots, limits, now)
+        return step if self.promise is None else self._promise(step, slots, limits, now)
 
-    def _promise(self, step: Step, limits: Int64, now: Int64) -> Step:
+    def _promise(self, step: Step, slots: Int64, limits: Int64, now: Int64) -> Step:
         """Keys that were silent until `now` have come as far as time says; others stand."""
-        self.clocks.need_all()
-        self._marks.need_all()
-        silent = np.flatnonzero((self.clocks["clock"][:len(now)] < now)
-                                & (limits > self._marks["time"][:len(now)]))
+        self.clocks.need(slots)
+        self._marks.need(slots)
+        silent = (self.clocks["clock"][slots] < now) & (limits > self._marks["time"][slots])
         # all rows so far that are not after it have been released
-        self._marks.move(silent, limits[silent], np.full(len(silent), self.taken - 1))
+        self._marks.move(slots[silent], limits[silent],
+                         np.full(int(silent.sum()), self.taken - 1))
 
         def reached(keys: pa.RecordBatch) -> Int64:
             found = self.keys.find(keys)
+            self._marks.need(found[found >= 0])
             return np.where(found < 0, NEVER, self._marks["time"][found])
 
         return replace(step, reached=reached)
@@ -210,20 +203,22 @@ class ReorderLogic(KeyedLogic):
 
     def punctuated_keyed(self, reached: Int64) -> Step:
         """Release what nothing can come before any more; what comes all the same is late."""
-        step = self._release_upto(reached, None, "punctuation")
+        step = self._release_upto(np.arange(len(reached)), reached, None, "punctuation")
         self._marks.reach(reached, self.count - 1)
         return step
 
     def end_keyed(self) -> Step:
         """Release everything."""
-        return self._release_upto(np.full(self.keys.room, FOREVER), None, "end of input")
+        slots = np.arange(self.keys.room)
+        return self._release_upto(slots, np.full(len(slots), FOREVER), None, "end of input")
 
-    def _release_upto(self, limits: Int64, now: Int64 | None, why: str | None = None) -> Step:
-        """Release each key up to its limit; together, so in time order over all keys.
+    def _release_upto(self, slots: Int64, limits: Int64, now: Int64 | None,
+                      why: str | None = None) -> Step:
+        """Release each of these keys up to its limit; together, so in time order over all keys.
 
         Without `now` it is not time that releases them, but `why`.
         """
-        held = self._buffer.due(limits)
+        held = self._buffer.upto(slots, limits)
         order = np.lexsort((held.n, held.time))
         payload = held.payload(order) if len(held) else empty_rows(self.schema)
         if len(held):
@@ -235,15 +230,16 @@ class ReorderLogic(KeyedLogic):
 
         def stamp() -> tuple[Any, Int64]:
             if now is not None:
-                return self._why_ready_by_time(slot), now[slot]
+                return self._why_ready_by_time(slot), now[positions(slots, slot)]
             self.clocks.need(slot)
             said = pa.repeat(why, len(slot)) if isinstance(
                 self._estimator, Explains) and len(slot) else None
             return said, self.clocks["clock"][slot]
 
         def reached(keys: pa.RecordBatch) -> Int64:
-            found = self.keys.find(keys)
-            return np.where(found < 0, NEVER, limits[found])
+            found, upto = self.keys.find(keys), np.full(self.keys.room, NEVER)
+            upto[slots] = limits
+            return np.where(found < 0, NEVER, upto[found])
 
         return Step([payload], held.time[order], stamp, reached=reached)
 
@@ -357,13 +353,13 @@ class ReorderLogic(KeyedLogic):
         asked = None if self._policy.bound is None else getattr(self._policy, self._policy.bound)
         said = (self._estimator.notes(self._names()) if isinstance(self._estimator, Explains)
                 else {})
-        return {"held": len(self._buffer) + self.in_doubt, "keys": len(self.keys),
+        return {"held": self.held(), "keys": len(self.keys),
                 "watermark": least, "ahead": greatest, "buffer": self._in_force, "bound": asked,
                 **said}
 
-    def holds(self) -> bool:
-        """Whether rows are held."""
-        return len(self._buffer) + self.in_doubt > 0
+    def held(self) -> int:
+        """Rows in the buffer, and rows in doubt."""
+        return len(self._buffer) + self.in_doubt
 
     # -- words ----------------------------------------------------------------------------------
 

@@ -88,8 +88,8 @@ class Estimator(ABC):
         """Run through the arrivals; the buffer time in force after each (microseconds)."""
 
     @abstractmethod
-    def thresholds(self, now: Int64) -> Int64:
-        """For each group, the threshold that time alone has reached at its `now` (NEVER: none)."""
+    def thresholds(self, groups: Int64, now: Int64) -> Int64:
+        """The threshold that time alone has reached, for each of these groups, at its `now`."""
 
     @abstractmethod
     def save(self) -> dict[str, Any]:
@@ -258,11 +258,10 @@ class DelayEstimator(Estimator):
         """The buffer time after each arrival that `look` saw last."""
         return self._after
 
-    def thresholds(self, now: Int64) -> Int64:
+    def thresholds(self, groups: Int64, now: Int64) -> Int64:
         """For each group now − B."""
-        self._groups.need_all()
-        buffer = np.ceil(self._groups["state"][:, 0]).astype(np.int64)
-        return np.where(now == NEVER, NEVER, now - np.where(now == NEVER, 0, buffer))
+        self._groups.need(groups)
+        return now - np.ceil(self._groups["state"][groups, 0]).astype(np.int64)
 
     def save(self) -> dict[str, Any]:
         """Write the touched pages."""

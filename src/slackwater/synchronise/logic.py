@@ -72,6 +72,7 @@ class SyncLogic(KeyedLogic):
 
     def add_source(self, name: str) -> Out:
         """Wait for a source from now on, in every key; events already held do not wait for it."""
+        self.settle_notes()
         name = str(name)
         if name in self._removed:
             self._removed.remove(name)
@@ -82,6 +83,7 @@ class SyncLogic(KeyedLogic):
 
     def remove_source(self, name: str) -> Out:
         """No longer wait for a source, in any key; its rows that still come are sorted in."""
+        self.settle_notes()
         name = str(name)
         names = self._source_names(self._names.live()).to_pylist()
         if name not in names and name not in self._declared:
@@ -428,7 +430,7 @@ class SyncLogic(KeyedLogic):
             unwell = (self._member_rows["failures"][live] > 0) | (state == DISABLED)
             listed = live[unwell][:_SHOWN]
         return {
-            "held": len(self._buffer) + self.in_doubt,
+            "held": self.held(),
             "keys": len(self.keys),
             "watermark": int(seen.min()) if len(seen) else None,
             "ahead": int(seen.max()) if len(seen) else None,
@@ -436,9 +438,9 @@ class SyncLogic(KeyedLogic):
             "sources": self._health(listed),
         }
 
-    def holds(self) -> bool:
-        """Whether rows are held."""
-        return len(self._buffer) + self.in_doubt > 0
+    def held(self) -> int:
+        """Rows in the buffer, and rows in doubt."""
+        return len(self._buffer) + self.in_doubt
 
     def _health(self, members: Int64) -> list[dict[str, Any]]:
         self._need()

@@ -132,6 +132,8 @@ class Buffer:
         if len(slots) > 1 and not (np.diff(slots) > 0).all():
             order = np.argsort(slots)
             slots, limits = slots[order], limits[order]
+        if len(slots) and slots[-1] == len(slots) - 1:  # all there are: no need to look each up
+            return self.due(limits)
         found = []
         for block in self._blocks():
             low, high = np.searchsorted(slots, (block.low, block.high + 1))

@@ -148,6 +148,11 @@ class Pages:
     def __getitem__(self, column: str) -> NDArray[Any]:
         return self._data[column][: self.rows]
 
+    @property
+    def complete(self) -> bool:
+        """Whether all rows are in memory."""
+        return self._complete
+
     def grow(self, rows: int) -> None:
         """Have at least `rows` rows, the new ones fresh."""
         if rows <= self.rows:

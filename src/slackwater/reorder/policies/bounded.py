@@ -95,16 +95,16 @@ class BoundedEstimator(Estimator):
         """The distance of the clock from the threshold, after each arrival that `look` saw last."""
         return self._after
 
-    def thresholds(self, now: Int64) -> Int64:
+    def thresholds(self, groups: Int64, now: Int64) -> Int64:
         """Nothing moves by time alone, but idle keys let go."""
-        self._groups.need_all()
-        of = self._groups["of"]
+        self._groups.need(groups)
+        of = self._groups["of"][groups]
         known = of["top"] != NEVER
         reached = np.where(known, of["top"] - np.where(known, self._less, 0), NEVER)
         if self._idleness >= 0:
-            idle = known & (now != NEVER) & (now - np.where(known, of["seen"], 0) >= self._idleness)
+            idle = known & (now - np.where(known, of["seen"], 0) >= self._idleness)
             reached = np.where(idle, of["top"], reached)
-        return np.where(now == NEVER, NEVER, reached)
+        return reached
 
     def save(self) -> dict[str, Any]:
         """Write the touched pages."""

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from slackwater.core.compiled import njit
 from slackwater.core.durations import Duration
 from slackwater.core.errors import ConfigError, SnapshotError
-from slackwater.core.events import NEVER
 from slackwater.core.kernel import Store
 from slackwater.core.numbers import finite_fields
 from slackwater.core.release import Walk, advance_to, take
@@ -205,11 +204,10 @@ class QuantileEstimator(Estimator):
              policy.estimate_every, after)
         return after
 
-    def thresholds(self, now: Int64) -> Int64:
+    def thresholds(self, groups: Int64, now: Int64) -> Int64:
         """For each group now − B."""
-        self._groups.need_all()
-        buffer = np.ceil(self._groups["head"][:, B]).astype(np.int64)
-        return np.where(now == NEVER, NEVER, now - np.where(now == NEVER, 0, buffer))
+        self._groups.need(groups)
+        return now - np.ceil(self._groups["head"][groups, B]).astype(np.int64)
 
     def save(self) -> dict[str, Any]:
         """Write the touched pages."""

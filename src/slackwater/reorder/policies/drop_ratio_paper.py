@@ -109,10 +109,11 @@ class PaperEstimator(Estimator):
         release_by(walk, self._threshold)
         return self.buffers
 
-    def thresholds(self, now: Int64) -> Int64:
+    def thresholds(self, groups: Int64, now: Int64) -> Int64:
         """Time alone releases nothing: the buffer is full or it is not."""
+        state = (self._state[g] for g in groups.tolist())
         return np.array([_threshold(whole, cells, self._tick, self._earliest)
-                         for whole, _, cells in self._state], np.int64)
+                         for whole, _, cells in state], np.int64)
 
     def save(self) -> dict[str, Any]:
         """Write everything: the cells change all over."""

@@ -10,7 +10,6 @@ import numpy as np
 
 from slackwater.core.compiled import njit
 from slackwater.core.durations import Duration
-from slackwater.core.events import NEVER
 from slackwater.core.kernel import Store
 from slackwater.core.release import Walk, release_by
 from slackwater.core.state.pages import Pages
@@ -133,11 +132,10 @@ class RateMaxDelay(Estimator):
         release_by(walk, self._threshold)
         return self.buffers
 
-    def thresholds(self, now: Int64) -> Int64:
+    def thresholds(self, groups: Int64, now: Int64) -> Int64:
         """For each group now − B."""
-        self._groups.need_all()
-        buffer = np.ceil(self._groups["state"][:, 0]).astype(np.int64)
-        return np.where(now == NEVER, NEVER, now - np.where(now == NEVER, 0, buffer))
+        self._groups.need(groups)
+        return now - np.ceil(self._groups["state"][groups, 0]).astype(np.int64)
 
     def save(self) -> dict[str, Any]:
         """Write the touched pages."""

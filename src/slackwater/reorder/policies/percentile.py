@@ -113,11 +113,10 @@ class PercentileEstimator(Estimator):
         """The buffer time after each arrival that `look` saw last."""
         return self._after
 
-    def thresholds(self, now: Int64) -> Int64:
+    def thresholds(self, groups: Int64, now: Int64) -> Int64:
         """For each group now − B."""
-        self._groups.need_all()
-        buffer = np.ceil(self._groups["of"]["buffer"]).astype(np.int64)
-        return np.where(now == NEVER, NEVER, now - np.where(now == NEVER, 0, buffer))
+        self._groups.need(groups)
+        return now - np.ceil(self._groups["of"]["buffer"][groups]).astype(np.int64)
 
     def save(self) -> dict[str, Any]:
         """Write the touched pages."""

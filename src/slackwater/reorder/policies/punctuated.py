@@ -55,7 +55,7 @@ class _Told(Estimator):
         release_by(walk, np.full(len(seen), NEVER))
         return np.zeros(len(seen))
 
-    def thresholds(self, now: Int64) -> Int64:
+    def thresholds(self, groups: Int64, now: Int64) -> Int64:
         """As told."""
         return now
 

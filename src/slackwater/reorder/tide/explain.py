@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -80,18 +80,19 @@ def words_for_late(why: Int64, whom: Int64, value: Int64, names: Names | None) -
     return _told(why, sentence)
 
 
-def promise(groups: Records, loss: float, longest: int | None) -> dict[str, Any]:
+def promise(groups: Records, total: Mapping[str, int], loss: float,
+            longest: int | None) -> dict[str, Any]:
     """How the promise is kept: late rows beyond the target (`debt`), and rows that do not count.
 
-    `patience` and `debt` are those of the worst group; `warning` is there if a promise cannot be
-    kept.
+    `patience` and `debt` are those of the worst of these groups, the others are counted over all;
+    `warning` is there if a promise cannot be kept.
     """
     heard = groups[groups["rows"] > 0]
-    rows, cut = int(heard["rows"].sum()), int(heard["cut"].sum())
+    rows, cut = total["rows"], total["cut"]
     found: dict[str, Any] = {
         "debt": float(heard["debt"].max(initial=0.0)),
         "patience": float(heard["patience"].max(initial=0.0)),
-        "odd_rows": int(heard["odd_rows"].sum()),
+        "odd_rows": total["odd_rows"],
         "cut": cut,
     }
     if longest is not None and cut > loss * rows:
@@ -102,9 +103,9 @@ def promise(groups: Records, loss: float, longest: int | None) -> dict[str, Any]
     return found
 
 
-def health(sources: Records, groups: Records, names: Names | None) -> dict[str, Any]:
-    """How many sources are live, idle or new, and the most troubled of them one by one."""
-    heard = np.flatnonzero(sources["delay"] != NEVER)
+def health(sources: Records, some: Int64, groups: Records, names: Names | None) -> dict[str, Any]:
+    """How many of some sources are live, idle or new; the most troubled of them one by one."""
+    heard = some[sources["delay"][some] != NEVER]
     of = sources[heard]
     now = groups["now"][of["home"]]
     live, met = of["status"] != ABSENT, of["seen"] != NEVER

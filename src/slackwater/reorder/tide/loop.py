@@ -18,7 +18,7 @@ from slackwater.reorder.tide.control import (
     pay,
     stranger_reach,
 )
-from slackwater.reorder.tide.heap import heapify, top_of, update
+from slackwater.reorder.tide.heap import top_of, update
 from slackwater.reorder.tide.source import (
     edge_of,
     is_old,
@@ -68,6 +68,16 @@ _RATE = 1 / 256   # of the mean time between arrivals
 
 
 @njit(cache=True)
+def _note(changed: Int64, source: int) -> None:
+    """Note that a source has changed: `changed` is how many, who, and then a flag for each."""
+    flags = len(changed) // 2
+    if changed[flags + source] == 0:
+        changed[flags + source] = 1
+        changed[0] += 1
+        changed[changed[0]] = source
+
+
+@njit(cache=True)
 def _waits(g: Records) -> bool:
     return bool(g.disorder > 0)
 
@@ -111,7 +121,7 @@ def _limits(g: Records, now: int, lull: bool, loss: float, alone: bool,
 
 @njit(cache=True)
 def _least_bound(g: Records, sources: Records, now: int, heap: Int64, place: Int64, start: int,
-                 size: int, keys: Int64, changed: Bool, loss: float) -> tuple[int, int, bool]:
+                 size: int, keys: Int64, changed: Int64, loss: float) -> tuple[int, int, bool]:
     """The least bound of all sources that are waited for, whose it is, and whether by the clock.
 
     Sources ahead stand in a heap by edge, overdue ones in a heap by reach.
@@ -119,7 +129,7 @@ def _least_bound(g: Records, sources: Records, now: int, heap: Int64, place: Int
     first = top_of(heap[0], start, keys[0])
     while first >= 0 and overdue(sources[first], now):
         sources[first].status = OVERDUE
-        changed[first] = True
+        _note(changed, first)
         update(heap[0], place[0], start, size, keys[0], first, FAR)
         update(heap[1], place[1], start, size, keys[1], first, -sources[first].reach)
         first = top_of(heap[0], start, keys[0])
@@ -129,11 +139,11 @@ def _least_bound(g: Records, sources: Records, now: int, heap: Int64, place: Int
         reach = _overdue_reach(s, g, loss)
         if _is_absent(s, g, now, reach):
             s.status = ABSENT
-            changed[last] = True
+            _note(changed, last)
             update(heap[1], place[1], start, size, keys[1], last, FAR)
         elif reach < s.reach:
             s.reach = reach
-            changed[last] = True
+            _note(changed, last)
             update(heap[1], place[1], start, size, keys[1], last, -reach)
         else:
             break
@@ -176,7 +186,7 @@ def _threshold(g: Records, sources: Records, now: int, lull: bool, least: int, w
 def run(
     walk: Walk, time: Int64, arrival: Int64, group: Int64, source: Int64, sequence: Int64,
     declared: Bool, sources: Records, groups: Records, heap: Int64, place: Int64, starts: Int64,
-    sizes: Int64, keys: Int64, built: Bool, changed: Bool, loss: float, start_patience: float,
+    sizes: Int64, keys: Int64, changed: Int64, loss: float, start_patience: float,
     longest: float, alone: bool, buffer: Float64, thresholds: Int64, why: Int64, whom: Int64,
     value: Int64, late_why: Int64, late_value: Int64,
 ) -> None:
@@ -185,10 +195,6 @@ def run(
         gi, si, t = group[j], source[j], time[j]
         g, s = groups[gi], sources[si]
         begin, size = starts[gi], sizes[gi]
-        if not built[gi]:
-            for h in range(2):
-                heapify(heap[h], place[h], begin, size, keys[h])
-            built[gi] = True
 
         # 1. what is known before this instant
         theta, whom[j] = g.theta, -1
@@ -233,7 +239,7 @@ def run(
         late_why[j], late_value[j] = _excuse(s, stranger, odd, t, delay, now)
         if s.delay == NEVER:
             g.met += 1
-            if declared[si]:
+            if declared[j]:
                 g.missing = max(g.missing - 1, 0)
         g.top = max(g.top, t)
         if again:
@@ -251,7 +257,7 @@ def run(
         news = look_at(g, s, stranger, t, float(delay), loss)
         paid = pay(g, sources, news, loss)
         if paid >= 0:
-            changed[paid] = True
+            _note(changed, paid)
         if late_by > 0:
             if longest >= 0 and excess > longest:
                 g.cut += 1
@@ -352,23 +358,24 @@ def _excuse(s: Records, stranger: bool, odd: bool, t: int, delay: int, now: int)
 
 @njit(cache=True)
 def threshold_at(
-    now: Int64, sources: Records, groups: Records, members: Int64, starts: Int64, sizes: Int64,
-    loss: float, start_patience: float, longest: float, alone: bool, theta: Int64, why: Int64,
-    whom: Int64, value: Int64,
+    now: Int64, of: Int64, sources: Records, groups: Records, loss: float, start_patience: float,
+    longest: float, alone: bool, theta: Int64, why: Int64, whom: Int64, value: Int64,
 ) -> None:
-    """What time alone has reached for each group; changes nothing."""
-    for gi in range(len(theta)):
-        g = groups[gi]
+    """What time alone has reached for each of the groups `of`; changes nothing."""
+    for gi in range(len(of)):
+        g = groups[of[gi]]
         theta[gi], whom[gi] = NEVER, -1
-        if now[gi] == NEVER or g.rows == 0:
+        if g.rows == 0:
             continue
         if now[gi] <= g.now:  # more may come in this instant
             theta[gi] = min(g.theta, g.instant - 1)
             continue
         clock = now[gi]
         least, who, by_clock = int(FAR), -1, False
-        for p in range(starts[gi], starts[gi] + sizes[gi]):
-            s = sources[members[p]]
+        at = g.first
+        while at >= 0:
+            s, this = sources[at], at
+            at = s.after
             if s.status == ABSENT:
                 continue
             bound, late = s.edge, s.status == OVERDUE or overdue(s, clock)
@@ -377,8 +384,9 @@ def threshold_at(
                 if _is_absent(s, g, clock, reach):
                     continue
                 bound = clock - reach
-            if bound < least:
-                least, who, by_clock = bound, members[p], late
+            # of equals the first row: what order the list has tells nothing
+            if bound < least or (bound == least and this < who):
+                least, who, by_clock = bound, this, late
         theta[gi], _, why[gi], whom[gi] = _threshold(
             g, sources, clock, _is_lull(g, clock - g.now), least, who, by_clock, loss, alone,
             start_patience, longest)

@@ -14,24 +14,21 @@ from slackwater.core.durations import Duration
 from slackwater.core.errors import ConfigError
 from slackwater.core.kernel import Store
 from slackwater.core.release import Walk
+from slackwater.core.slots import positions
+from slackwater.core.state.members import Members
 from slackwater.core.state.pages import Pages
 from slackwater.reorder.policy import Estimator, Float64, Int64, Names, Policy, Seen, durations
 from slackwater.reorder.tide.explain import health, promise, words_for_late, words_for_ready
+from slackwater.reorder.tide.heap import Heaps
 from slackwater.reorder.tide.loop import run, threshold_at
-from slackwater.reorder.tide.state import (
-    AHEAD,
-    FAR,
-    NEVER,
-    NO_SEQUENCE,
-    OVERDUE,
-    fresh_group,
-    fresh_source,
-)
+from slackwater.reorder.tide.state import NEVER, NO_SEQUENCE, NOBODY, fresh_group, fresh_source
 
 __all__ = ["Tide", "as_share"]
 
 _START = 0.11      # the patience to start with, over the loss: a tail that falls as 1 / delay
 _STRANGER = 15.0  # the patience with strangers to start with, if that is less
+_FEW = 4096       # of more groups (sources) than this, notes are about those of the last step
+_COUNTED = ("rows", "odd_rows", "cut")
 
 
 @dataclass(frozen=True)
@@ -134,28 +131,49 @@ class TideEstimator(Estimator):
         self._groups = Pages("tide-groups", {"of": fresh_group(
             self._start, min(_STRANGER, self._start), len(policy.sources or ()))}, store)
         self._sources = Pages("tide-sources", {"of": fresh_source()}, store)
-        self._alone = True  # no source role: no source can join
-        self._stale = True
+        self._members = Members(self._groups, self._sources)
+        self._heaps = Heaps()
+        self._changed = np.zeros(2, np.int64)
+        self._alone = False  # True: there is no source role, so no source can join
+        self._total = dict.fromkeys(_COUNTED, 0)
         none = np.zeros(0, np.int64)
-        self._last = self._quiet = (none, none, none)
+        self._touched = (none, none)  # groups and sources of the last step
+        self._last = (none, none, none)
+        self._quiet = (none, none, none, none)
         self._late = (none, none, none)
         self.last_thresholds = none  # of the last batch, for `slackwater evaluate`
-        self._arrange()
 
     def grow(self, groups: int, sources: int) -> None:
         """Have room."""
         self._groups.grow(groups)
         self._sources.grow(sources)
+        self._heaps.grow(self._groups.rows, self._sources.rows)
+        if len(self._changed) < 2 * (self._sources.rows + 1):
+            self._changed = np.zeros(4 * (self._sources.rows + 1), np.int64)
 
     def reset(self, groups: Int64) -> None:
-        """Start these groups afresh."""
+        """Start these groups afresh; their sources stay, unless each is the one of its group."""
+        if not len(groups):
+            return
+        if self._alone:
+            self.reset_sources(groups[groups < self._sources.rows])
+        self._groups.need(groups)
+        first = self._groups["of"]["first"][groups]
         self._groups.reset(groups)
-        self._stale = self._stale or len(groups) > 0
+        self._groups["of"]["first"][groups] = first
 
     def reset_sources(self, sources: Int64) -> None:
-        """Start these sources afresh."""
+        """Start these sources afresh, out of their groups."""
+        if not len(sources):
+            return
+        self._sources.need(sources)
+        home = self._sources["of"]["home"][sources]
+        groups = np.unique(home[home >= 0])
+        self._members.leave(sources)
         self._sources.reset(sources)
-        self._stale = self._stale or len(sources) > 0
+        of = self._groups["of"]
+        of["binder"][groups[np.isin(of["binder"][groups] // 2, sources)]] = NOBODY
+        self._heaps.drop(groups)
 
     def look(self, seen: Seen) -> Int64:
         """A threshold never exceeds the greatest time so far."""
@@ -166,32 +184,35 @@ class TideEstimator(Estimator):
         """Run through the arrivals."""
         source = seen.group if seen.source is None else seen.source
         self._alone = seen.source is None
-        declared = self._meet(seen, source)
-        n = len(seen)
-        sequence = np.full(n, NO_SEQUENCE) if seen.sequence is None else seen.sequence
         self._groups.touch(seen.group)
+        self._touched = self._heaps.distinct(seen.group), source
+        declared = self._meet(seen, source)
+        n, heaps, changed = len(seen), self._heaps, self._changed
+        sequence = np.full(n, NO_SEQUENCE) if seen.sequence is None else seen.sequence
         why, whom, value, late_why, late_value = (np.zeros(n, np.int64) for _ in range(5))
         buffer, self.last_thresholds = np.zeros(n), np.zeros(n, np.int64)
-        changed = np.zeros(self._sources.rows, bool)
+        groups = self._groups["of"]
+        before = [groups[name][self._touched[0]].sum() for name in _COUNTED]
         run(walk, seen.time, seen.arrival, seen.group, source, sequence, declared,
-            self._sources["of"], self._groups["of"], self._heap, self._place, self._starts,
-            self._sizes, self._keys, self._built, changed, self._policy.loss, self._start,
-            self._longest, self._alone, buffer, self.last_thresholds, why, whom, value,
-            late_why, late_value)
-        self._sources.touch(np.flatnonzero(changed))  # what changed without an arrival of its own
+            self._sources["of"], groups, heaps.entry, heaps.place, heaps.starts, heaps.sizes,
+            heaps.keys, changed, self._policy.loss, self._start, self._longest, self._alone,
+            buffer, self.last_thresholds, why, whom, value, late_why, late_value)
+        for name, had in zip(_COUNTED, before, strict=True):
+            self._total[name] += int(groups[name][self._touched[0]].sum() - had)
+        who = changed[1:changed[0] + 1].copy()  # changed without an arrival of their own
+        changed[0] = changed[len(changed) // 2 + who] = 0
+        self._sources.touch(who)
         self._last = (why, whom, value)
         self._late = (late_why, source, late_value)
         return buffer
 
-    def thresholds(self, now: Int64) -> Int64:
-        """For each group what time alone has reached."""
-        self._need()
-        n = self._groups.rows
-        theta, why, whom, value = (np.zeros(n, np.int64) for _ in range(4))
-        threshold_at(now, self._sources["of"], self._groups["of"], self._members, self._starts,
-                     self._sizes, self._policy.loss, self._start, self._longest, self._alone,
-                     theta, why, whom, value)
-        self._quiet = (why, whom, value)
+    def thresholds(self, groups: Int64, now: Int64) -> Int64:
+        """For each of these groups what time alone has reached."""
+        self._members.of(groups)  # loads them
+        theta, why, whom, value = (np.zeros(len(groups), np.int64) for _ in range(4))
+        threshold_at(now, groups, self._sources["of"], self._groups["of"], self._policy.loss,
+                     self._start, self._longest, self._alone, theta, why, whom, value)
+        self._quiet = (groups, why, whom, value)
         return theta
 
     def why_ready(self, step: Int64, names: Names | None) -> pa.Array:
@@ -201,7 +222,9 @@ class TideEstimator(Estimator):
 
     def why_ready_by_time(self, group: Int64, names: Names | None) -> pa.Array:
         """What rows of these groups waited for that the last call of `thresholds` released."""
-        why, whom, value = (part[group] for part in self._quiet)
+        groups, *quiet = self._quiet
+        at = positions(groups, group)
+        why, whom, value = (part[at] for part in quiet)
         return words_for_ready(why, whom, value, names)
 
     def why_late(self, row: Int64, names: Names | None) -> pa.Array:
@@ -211,67 +234,53 @@ class TideEstimator(Estimator):
 
     def notes(self, names: Names | None) -> dict[str, Any]:
         """How the promise is kept, and how the sources fare."""
-        self._need()
-        sources, groups = self._sources["of"], self._groups["of"]
-        return {**promise(groups, self._policy.loss, self._policy.max_timeout),  # type: ignore[arg-type]
-                "sources": health(sources, groups, names) if len(sources) else {}}
+        groups, sources = (
+            np.arange(table.rows) if table.rows <= _FEW else np.unique(some)
+            for table, some in zip((self._groups, self._sources), self._touched, strict=True))
+        self._groups.need(groups)
+        self._sources.need(sources)
+        of, rows = self._sources["of"], self._groups["of"]
+        return {**promise(rows[groups], self._total, self._policy.loss, self._policy.max_timeout),  # type: ignore[arg-type]
+                "sources": health(of, sources, rows, names) if len(of) else {}}
 
     def save(self) -> dict[str, Any]:
         """Write the touched pages."""
         return {"groups": self._groups.save(), "sources": self._sources.save(),
-                "alone": self._alone}
+                "alone": self._alone, "total": self._total}
 
     def load(self, meta: Mapping[str, Any]) -> None:
         """Know the pages that `save` told of."""
-        self._alone = meta["alone"]
+        self._alone, self._total = meta["alone"], dict(meta["total"])
         self._groups.load(meta["groups"])
         self._sources.load(meta["sources"])
-        self._stale = True
+        self.grow(0, 0)
 
     # -- inside ---------------------------------------------------------------------------------
 
-    def _need(self) -> None:
-        self._groups.need_all()
-        self._sources.need_all()
-        if self._stale or len(self._sizes) < self._groups.rows:
-            self._arrange()
-
     def _meet(self, seen: Seen, source: Int64) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """See who is new, put each group's sources side by side; which new ones are declared."""
-        if seen.source is None and self._sources.rows < self._groups.rows:
-            self._sources.grow(self._groups.rows)
-            self._stale = True
+        """See who is new, have the heaps of all groups; which rows are new and of declared ones."""
+        if seen.source is None:
+            self.grow(0, self._groups.rows)
         self._sources.touch(source)
         of = self._sources["of"]
-        declared = np.zeros(len(of), bool)
+        declared = np.zeros(len(seen), bool)
         new = np.flatnonzero(of["delay"][source] == NEVER)
         if len(new):
-            of["home"][source[new]] = seen.group[new]
+            self._heaps.drop(seen.group[new])
+            self._members.join(source[new], seen.group[new])
             if seen.source_column is not None and self._policy.sources:
                 column = seen.source_column.take(pa.array(new))
                 if pa.types.is_dictionary(column.type):
                     column = column.dictionary_decode()
                 names = pc.fill_null(column.cast(pa.string()), "null")
                 wanted = pa.array(self._policy.sources, pa.string())
-                declared[source[new]] = pc.is_in(names, value_set=wanted).to_numpy(
-                    zero_copy_only=False)
-            self._stale = True
-        self._need()
+                declared[new] = pc.is_in(names, value_set=wanted).to_numpy(zero_copy_only=False)
+        self._heaps.tidy()
+        missing = self._heaps.missing(self._touched[0])
+        if len(missing):
+            members, sizes = self._members.of(missing)
+            self._heaps.build(missing, members, sizes, of)
         return declared
-
-    def _arrange(self) -> None:
-        """Put each group's sources side by side, in heaps to be built when they are needed."""
-        self._stale = False
-        of = self._sources["of"]
-        home, status = of["home"], of["status"]
-        self._members = np.argsort(home, kind="stable")
-        self._sizes = np.bincount(home, minlength=self._groups.rows).astype(np.int64)
-        self._starts = np.concatenate([[0], np.cumsum(self._sizes)]).astype(np.int64)
-        self._heap = np.stack([self._members, self._members])
-        self._place = np.zeros((2, len(home)), np.int64)
-        self._built = np.zeros(len(self._sizes), bool)
-        self._keys = np.stack([np.where(status == AHEAD, of["edge"], FAR),
-                               np.where(status == OVERDUE, -of["reach"], FAR)])
 
 
 def as_share(value: float | str, *, step: str) -> float:

@@ -27,7 +27,8 @@ NOBODY, STRANGERS = -1, -2
 """Values of `binder`, beside 2 · source (bound by the clock) and 2 · source + 1 (by a frontier)."""
 
 SOURCE = np.dtype([
-    ("home", np.int64),       # its group
+    ("home", np.int64),       # its group; −1: it is in none (see `Members`) …
+    ("after", np.int64),      # … and the next source of that group
     ("count", np.int64),      # events it has taught by
     ("status", np.int64),
     ("seen", np.int64),       # arrival of its last event
@@ -50,6 +51,7 @@ SOURCE = np.dtype([
 ])
 
 GROUP = np.dtype([
+    ("first", np.int64),      # of its sources; −1: it has none
     ("now", np.int64),        # greatest arrival: the present instant
     ("theta", np.int64),      # the threshold of this instant
     ("instant", np.int64),    # least time that came in this instant
@@ -81,6 +83,7 @@ def fresh_source() -> Records:
     for name in ("seen", "delay", "frontier", "newest", "gap_time"):
         source[name] = NEVER
     source["patience"] = 1.0
+    source["home"] = source["after"] = -1
     return source
 
 
@@ -89,6 +92,7 @@ def fresh_group(patience: float, stranger: float, declared: int) -> Records:
     group = np.zeros((), GROUP)
     for name in ("now", "theta", "instant", "top", "before"):
         group[name] = NEVER
+    group["first"] = -1
     group["patience"], group["stranger"] = patience, stranger / patience
     group["missing"], group["joined"], group["binder"] = declared, 0, NOBODY
     return group
