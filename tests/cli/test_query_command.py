@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from slackwater.cli import main
-from slackwater.query.explain import explain_event
+from slackwater.query.event.explain import explain_event
 
 Query = Callable[..., tuple[int, str, str]]
 

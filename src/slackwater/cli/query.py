@@ -20,10 +20,10 @@ from slackwater.core.table_run import TableRun, promised_loss
 from slackwater.datasets import Dataset
 from slackwater.datasets.files import file_format, write_table
 from slackwater.query import make_query, query_kind
-from slackwater.query.correlate_account import counted_pairs
-from slackwater.query.correlate_parse import parse_correlate
-from slackwater.query.event_query import event_pattern
-from slackwater.query.explain import explain_event
+from slackwater.query.correlate.account import counted_pairs
+from slackwater.query.correlate.parse import parse_correlate
+from slackwater.query.event.explain import explain_event
+from slackwater.query.event.query import event_pattern
 from slackwater.view.findings import write_findings
 
 __all__ = ["command", "query_options"]

@@ -12,8 +12,8 @@ from slackwater.frames.arrow import arrow_in
 from slackwater.frames.roles import roles_of
 from slackwater.frames.stages import run_frame
 from slackwater.query import make_query, query_kind
-from slackwater.query.correlate_account import counted_pairs
-from slackwater.query.correlate_parse import parse_correlate
+from slackwater.query.correlate.account import counted_pairs
+from slackwater.query.correlate.parse import parse_correlate
 from slackwater.reorder import Policy
 
 __all__ = ["match", "query"]

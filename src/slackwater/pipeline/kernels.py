@@ -17,9 +17,9 @@ from slackwater.pattern.result import ready_schema
 from slackwater.pipeline.columns import ARRIVAL, RAW
 from slackwater.pipeline.steps import Step
 from slackwater.query import SelectQuery
-from slackwater.query.correlate_parse import parse_correlate
-from slackwater.query.correlate_plan import plan_correlate
-from slackwater.query.event_query import event_query
+from slackwater.query.correlate.parse import parse_correlate
+from slackwater.query.correlate.plan import plan_correlate
+from slackwater.query.event.query import event_query
 from slackwater.query.recognise import RecogniseQuery
 from slackwater.reorder import Reorder
 from slackwater.synchronise import method_named

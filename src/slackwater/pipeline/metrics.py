@@ -14,7 +14,7 @@ from slackwater.pipeline.document import Pipeline
 from slackwater.pipeline.option import shown
 from slackwater.pipeline.run_log import RunLog, stamped
 from slackwater.pipeline.steps import Step
-from slackwater.query.select_parse import parse_select
+from slackwater.query.select.parse import parse_select
 from slackwater.reorder import Policy, as_policy, default_policy
 
 __all__ = ["Health", "Numbers", "QueryNumbers", "StreamNumbers", "loss_bound"]

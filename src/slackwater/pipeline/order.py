@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 from slackwater.pipeline.steps import Step, StreamName
-from slackwater.query.ast import Name
+from slackwater.query.expr.tree import Name
 from slackwater.query.recognise.parse import parse_recognise
-from slackwater.query.select_parse import parse_select
+from slackwater.query.select.parse import parse_select
 
 __all__ = ["follows_in_order", "in_order", "keys_of", "order_of", "time_of"]
 

@@ -22,11 +22,11 @@ from slackwater.pipeline.sql_streams import sql_streams
 from slackwater.pipeline.steps import KINDS, OPTIONS, PASSED_ON, Step, StreamName
 from slackwater.pipeline.values import BAD, OptionReader, check_names, read_config
 from slackwater.query import QueryError, query_kind
-from slackwater.query.correlate_parse import parse_correlate
-from slackwater.query.event_query import event_pattern
+from slackwater.query.correlate.parse import parse_correlate
+from slackwater.query.event.query import event_pattern
 from slackwater.query.recognise.parse import parse_recognise
 from slackwater.query.recognise_text import is_recognise
-from slackwater.query.select_parse import parse_select
+from slackwater.query.select.parse import parse_select
 from slackwater.reorder import as_policy
 
 __all__ = ["ReadSink", "ReadSource", "ReadStep", "read_dead_letters", "read_sinks",

@@ -21,12 +21,12 @@ from slackwater.core.callable_module import make_callable
 from slackwater.core.errors import did_you_mean
 from slackwater.core.events import Roles
 from slackwater.core.kernel import Kernel
-from slackwater.query.ast import Span
-from slackwater.query.correlate_parse import has_two_streams, parse_correlate
-from slackwater.query.correlate_query import correlate_query, run_correlate_query
+from slackwater.query.correlate.parse import has_two_streams, parse_correlate
+from slackwater.query.correlate.tables import correlate_query, run_correlate_query
 from slackwater.query.errors import QueryError
+from slackwater.query.expr.tree import Span
 from slackwater.query.recognise_text import is_recognise
-from slackwater.query.select import SelectQuery, quality
+from slackwater.query.select.query import SelectQuery, quality
 
 __all__ = ["QueryError", "SelectQuery", "correlate_query", "make_query", "quality", "query_kind",
            "run_correlate_query"]
@@ -79,6 +79,6 @@ def make_query(text: str, schema: pa.Schema, roles: Roles, **options: Any) -> Ke
         return RecogniseQuery(text, schema, roles, **options)
     if kind == "select":
         return SelectQuery(text, schema, roles, **options)
-    from slackwater.query.event_query import event_query
+    from slackwater.query.event.query import event_query
 
     return event_query(text, roles, **options)

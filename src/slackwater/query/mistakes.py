@@ -15,8 +15,8 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedTok
 
 from slackwater.core.durations import UNITS, micros
 from slackwater.core.errors import ConfigError, did_you_mean
-from slackwater.query.ast import Span
 from slackwater.query.errors import QueryError
+from slackwater.query.expr.tree import Span
 
 __all__ = ["EXPRESSION_MISTAKES", "Mistake", "explain"]
 

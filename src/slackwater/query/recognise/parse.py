@@ -8,9 +8,9 @@ from lark import Token
 
 from slackwater.core.durations import micros
 from slackwater.core.errors import ConfigError
-from slackwater.query.ast import Call, Expr, Literal, Name, Span
+from slackwater.query.expr.parse import Builder, parse_tree, plain
+from slackwater.query.expr.tree import Call, Expr, Literal, Name, Span
 from slackwater.query.mistakes import EXPRESSION_MISTAKES, Mistake
-from slackwater.query.parse import Builder, parse_tree, plain
 from slackwater.query.recognise.tree import (
     Anchor,
     Define,
@@ -27,7 +27,7 @@ from slackwater.query.recognise.tree import (
     Subset,
     Variable,
 )
-from slackwater.query.select_parse import Item
+from slackwater.query.select.parse import Item
 
 __all__ = ["MISTAKES", "parse_recognise"]
 

@@ -12,9 +12,9 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from slackwater.core.errors import ConfigError
 from slackwater.core.names import ADDED, column_names
-from slackwater.query.correlate_names import PAIR
-from slackwater.query.correlate_parse import parse_correlate
-from slackwater.query.correlate_plan import CorrelatePlan, plan_correlate
+from slackwater.query.correlate.names import PAIR
+from slackwater.query.correlate.parse import parse_correlate
+from slackwater.query.correlate.plan import CorrelatePlan, plan_correlate
 from slackwater.spark.operators.correlate import correlate
 from slackwater.spark.runner import arrow_schema
 

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from slackwater.core.durations import Duration, micros
 from slackwater.core.events import Roles
 from slackwater.core.names import column_names
-from slackwater.query.event_query import event_query
+from slackwater.query.event.query import event_query
 from slackwater.reorder import Policy
 from slackwater.spark.operator_spec import operator_spec
 from slackwater.spark.operators.arrival import with_arrival

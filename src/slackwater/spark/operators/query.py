@@ -15,7 +15,7 @@ from slackwater.query import SelectQuery, query_kind
 from slackwater.query.recognise import RecogniseQuery
 from slackwater.query.recognise.parse import parse_recognise
 from slackwater.query.recognise_text import is_recognise
-from slackwater.query.select_parse import parse_select
+from slackwater.query.select.parse import parse_select
 from slackwater.reorder import Policy
 from slackwater.spark.operator_spec import operator_spec
 from slackwater.spark.operators.arrival import with_arrival

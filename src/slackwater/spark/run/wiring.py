@@ -22,10 +22,10 @@ from slackwater.pipeline.kernels import make_kernel, operator_schema
 from slackwater.pipeline.order import order_of, time_of
 from slackwater.pipeline.steps import PASSED_ON, Step, StreamName
 from slackwater.query import SelectQuery
-from slackwater.query.ast import Name
-from slackwater.query.pairs import PairQuery
+from slackwater.query.correlate.query import PairQuery
+from slackwater.query.expr.tree import Name
 from slackwater.query.recognise import RecogniseQuery
-from slackwater.query.select_parse import parse_select
+from slackwater.query.select.parse import parse_select
 from slackwater.reorder import Reorder
 from slackwater.reorder.policies.punctuated import Punctuated
 from slackwater.spark.group import Group, Part, Port

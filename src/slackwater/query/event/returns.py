@@ -12,14 +12,14 @@ from slackwater.pattern.aggregate import Aggregate as Reducing
 from slackwater.pattern.aggregate import fold_runs
 from slackwater.pattern.pattern import Matched
 from slackwater.pattern.schedule import Component
-from slackwater.query.ast import Call, Expr, Name
 from slackwater.query.errors import QueryError, check_result_name
-from slackwater.query.event_ast import EventTree, Returned
-from slackwater.query.event_code import Coder, bits, plain_element, stand_in
-from slackwater.query.event_plan import accesses
-from slackwater.query.expression import Compiled, compile
-from slackwater.query.kinds import TYPES
-from slackwater.query.typed import Leaf
+from slackwater.query.event.code import Coder, bits, plain_element, stand_in
+from slackwater.query.event.plan import accesses
+from slackwater.query.event.tree import EventTree, Returned
+from slackwater.query.expr.arrow import Compiled, compile
+from slackwater.query.expr.kinds import TYPES
+from slackwater.query.expr.tree import Call, Expr, Name
+from slackwater.query.expr.types import Leaf
 
 __all__ = ["Returns"]
 

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from slackwater.core.errors import did_you_mean
-from slackwater.query.ast import Binary, Call, Expr, Name, Span, children, conjuncts, walk
 from slackwater.query.errors import QueryError
-from slackwater.query.event_ast import Alike, EventTree
+from slackwater.query.event.tree import Alike, EventTree
+from slackwater.query.expr.tree import Binary, Call, Expr, Name, Span, children, conjuncts, walk
 
 __all__ = ["AGGREGATES", "EventPlan", "accesses", "is_aggregate", "make_plan"]
 
@@ -64,7 +64,7 @@ def make_plan(tree: EventTree) -> EventPlan:
 
     Examples
     --------
-    >>> from slackwater.query.event_parse import parse_event
+    >>> from slackwater.query.event.parse import parse_event
     >>> plan = make_plan(parse_event('''EVENT SEQ(SHELF s, !(CHECKOUT c), EXIT e)
     ...     WHERE s.id = c.id AND c.id = e.id AND e.value > 2 * s.value AND s.value > 0
     ...     WITHIN 1 hour'''))

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slackwater.query.kinds import TYPES
+from slackwater.query.expr.kinds import TYPES
 
 __all__ = ["add_i", "divide_f", "finite", "floor_divide_i", "modulo_f", "modulo_i", "multiply_i",
            "read", "real", "round_digits_f", "round_digits_i", "subtract_i", "to_whole"]

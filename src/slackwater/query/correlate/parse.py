@@ -8,11 +8,11 @@ from typing import Any
 from lark import Token
 
 from slackwater.core.durations import micros
-from slackwater.query.ast import Expr, Span
-from slackwater.query.correlate_ast import Absolute, CorrelateTree, Moment, Stream, Timed
+from slackwater.query.correlate.tree import Absolute, CorrelateTree, Moment, Stream, Timed
+from slackwater.query.expr.parse import Builder, parse_tree, plain
+from slackwater.query.expr.tree import Expr, Span
 from slackwater.query.mistakes import EXPRESSION_MISTAKES, Mistake
-from slackwater.query.parse import Builder, parse_tree, plain
-from slackwater.query.select_parse import Item
+from slackwater.query.select.parse import Item
 
 __all__ = ["has_two_streams", "parse_correlate"]
 

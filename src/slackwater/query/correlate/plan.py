@@ -11,15 +11,15 @@ import pyarrow as pa
 
 from slackwater.correlate import Correlate
 from slackwater.correlate.rows import By
-from slackwater.query.ast import Binary, Expr, Name
-from slackwater.query.correlate_ast import CorrelateTree
-from slackwater.query.correlate_names import PAIR, Names
-from slackwater.query.correlate_timing import Timing, split_timing
+from slackwater.query.correlate.names import PAIR, Names
+from slackwater.query.correlate.timing import Timing, split_timing
+from slackwater.query.correlate.tree import CorrelateTree
 from slackwater.query.errors import QueryError, check_result_name
-from slackwater.query.expression import Columns, Compiled, compile
-from slackwater.query.kinds import kind_of
-from slackwater.query.select_parse import Item
-from slackwater.query.select_plan import selected
+from slackwater.query.expr.arrow import Columns, Compiled, compile
+from slackwater.query.expr.kinds import kind_of
+from slackwater.query.expr.tree import Binary, Expr, Name
+from slackwater.query.select.parse import Item
+from slackwater.query.select.plan import selected
 
 __all__ = ["CorrelatePlan", "plan_correlate"]
 

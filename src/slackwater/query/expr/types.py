@@ -14,7 +14,12 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from slackwater.core.errors import did_you_mean
-from slackwater.query.ast import (
+from slackwater.query.errors import QueryError
+from slackwater.query.expr.kinds import as_kind, exact_kind, kind_of
+from slackwater.query.expr.operators import FUNCTIONS, MANY, TO_REAL, Operator, arities, resolve
+from slackwater.query.expr.parse import Builder
+from slackwater.query.expr.ticks import Ticks, from_ticks, ticks_of
+from slackwater.query.expr.tree import (
     Between,
     Binary,
     Call,
@@ -28,11 +33,6 @@ from slackwater.query.ast import (
     Star,
     Unary,
 )
-from slackwater.query.errors import QueryError
-from slackwater.query.kinds import as_kind, exact_kind, kind_of
-from slackwater.query.operators import FUNCTIONS, MANY, TO_REAL, Operator, arities, resolve
-from slackwater.query.parse import Builder
-from slackwater.query.ticks import Ticks, from_ticks, ticks_of
 
 __all__ = ["Apply", "Checker", "Constant", "Leaf", "Typed", "a_kind", "leaves"]
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from lark import Lark, Token, Tree
+from lark import Token, Tree
 from lark.exceptions import UnexpectedInput
 
 from slackwater.core.durations import micros
 from slackwater.core.errors import ConfigError
 from slackwater.core.events import event_times
-from slackwater.query.ast import (
+from slackwater.query.errors import QueryError
+from slackwater.query.expr.tree import (
     Between,
     Binary,
     Call,
@@ -28,7 +28,7 @@ from slackwater.query.ast import (
     Star,
     Unary,
 )
-from slackwater.query.errors import QueryError
+from slackwater.query.grammar import parser_of
 from slackwater.query.mistakes import EXPRESSION_MISTAKES, Mistake, explain
 
 __all__ = ["Builder", "parse_expression", "parse_tree"]
@@ -36,16 +36,9 @@ __all__ = ["Builder", "parse_expression", "parse_tree"]
 _SAME = {"==": "=", "<>": "!="}
 
 
-@lru_cache(maxsize=8)
-def grammar(name: str, start: str) -> Lark:
-    """The parser of ``name.lark`` in this folder; made once."""
-    return Lark.open(f"{name}.lark", rel_to=__file__, start=start, parser="lalr",
-                     propagate_positions=True, maybe_placeholders=True)
-
-
 def parse_tree(text: str, name: str, start: str, mistakes: Sequence[Mistake]) -> Tree:
     """The parse tree, or a `QueryError` that draws the place and names the mistake."""
-    parser = grammar(name, start)
+    parser = parser_of(name, start)
     try:
         return parser.parse(text)
     except UnexpectedInput as why:

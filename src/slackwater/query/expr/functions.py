@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slackwater.query.arithmetic import finite
+from slackwater.query.expr.arithmetic import finite
 
 __all__ = ["absolute_i", "concat", "epoch", "greatest", "least", "negate_i", "null_if", "part",
            "real_function", "round_half_away"]

@@ -15,13 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slackwater.pattern.program import Aggregate, Condition, Op
-from slackwater.query.ast import Call, Expr, Name, Span, rewrite
 from slackwater.query.errors import QueryError
-from slackwater.query.event_plan import accesses, is_aggregate
-from slackwater.query.expression import Compiled, evaluate_typed
-from slackwater.query.kinds import TYPES
-from slackwater.query.operators import FUNCTIONS, OPERATORS, raw_kind
-from slackwater.query.typed import Apply, Checker, Leaf, Typed, leaves
+from slackwater.query.event.plan import accesses, is_aggregate
+from slackwater.query.expr.arrow import Compiled, evaluate_typed
+from slackwater.query.expr.kinds import TYPES
+from slackwater.query.expr.operators import FUNCTIONS, OPERATORS, raw_kind
+from slackwater.query.expr.tree import Call, Expr, Name, Span, rewrite
+from slackwater.query.expr.types import Apply, Checker, Leaf, Typed, leaves
 
 __all__ = ["Coder", "Lane", "bits", "plain_element", "stand_in"]
 

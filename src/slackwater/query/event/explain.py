@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from slackwater.core.durations import format_duration
 from slackwater.pattern.schedule import Component
-from slackwater.query.ast import Expr
-from slackwater.query.event_plan import EventPlan
-from slackwater.query.event_query import EventPattern
+from slackwater.query.event.plan import EventPlan
+from slackwater.query.event.query import EventPattern
+from slackwater.query.expr.tree import Expr
 
 __all__ = ["explain_event"]
 

@@ -21,14 +21,14 @@ from slackwater.pattern.match import Match
 from slackwater.pattern.pattern import Matched
 from slackwater.pattern.schedule import ANY, FOLLOWING, STRICT, Component, Negation
 from slackwater.pattern.skip import Skip
-from slackwater.query.ast import Binary, Expr, Name
 from slackwater.query.errors import QueryError
-from slackwater.query.event_code import Coder, bits
-from slackwater.query.event_parse import parse_event
-from slackwater.query.event_plan import EventPlan, accesses, make_plan
-from slackwater.query.event_return import Returns
-from slackwater.query.expression import Compiled, compile_condition, schema_lookup
-from slackwater.query.ticks import unit_lookup
+from slackwater.query.event.code import Coder, bits
+from slackwater.query.event.parse import parse_event
+from slackwater.query.event.plan import EventPlan, accesses, make_plan
+from slackwater.query.event.returns import Returns
+from slackwater.query.expr.arrow import Compiled, compile_condition, schema_lookup
+from slackwater.query.expr.ticks import unit_lookup
+from slackwater.query.expr.tree import Binary, Expr, Name
 
 __all__ = ["EventPattern", "event_pattern", "event_query"]
 
@@ -67,7 +67,7 @@ class EventPattern:
                               expected="at most 60", got=len(self.plan.tree.parts))
 
     def _repr_html_(self) -> str:
-        from slackwater.query.explain import explain_event
+        from slackwater.query.event.explain import explain_event
 
         return html_text(explain_event(self))
 

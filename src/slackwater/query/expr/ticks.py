@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from slackwater.core.events import Roles
-from slackwater.query.ast import Name
+from slackwater.query.expr.tree import Name
 
 __all__ = ["Ticks", "from_ticks", "ticks_of", "unit_lookup"]
 
@@ -59,6 +59,6 @@ def ticks_of(operator: str, operands: Sequence[Ticks | None]) -> Ticks | None:
 
 
 def unit_lookup(roles: Roles) -> Callable[[Name], str | None]:
-    """A `unit_of` for `slackwater.query.expression.compile`: times by their roles."""
+    """A `unit_of` for `slackwater.query.expr.arrow.compile`: times by their roles."""
     times = {roles.time, roles.arrival, roles.time_min, roles.time_max}
     return lambda name: roles.unit if name.name in times else None

@@ -15,9 +15,9 @@ from slackwater.core.errors import ConfigError
 from slackwater.core.events import FOREVER, Roles
 from slackwater.core.kernel import Out, Store
 from slackwater.core.names import column_names
-from slackwater.query.ast import Name
-from slackwater.query.select_parse import Select, parse_select
-from slackwater.query.select_plan import Plan, plan_select
+from slackwater.query.expr.tree import Name
+from slackwater.query.select.parse import Select, parse_select
+from slackwater.query.select.plan import Plan, plan_select
 from slackwater.reorder import DropRatio, Policy, Reorder
 from slackwater.reorder.chain import ChainLogic
 from slackwater.reorder.policies.named import policy_for

@@ -12,9 +12,9 @@ from slackwater.core.events import FOREVER
 from slackwater.core.kernel import Out, Store
 from slackwater.core.names import BUCKET
 from slackwater.correlate import Correlate
-from slackwater.query.correlate_names import PAIR
-from slackwater.query.correlate_parse import parse_correlate
-from slackwater.query.correlate_plan import CorrelatePlan, plan_correlate
+from slackwater.query.correlate.names import PAIR
+from slackwater.query.correlate.parse import parse_correlate
+from slackwater.query.correlate.plan import CorrelatePlan, plan_correlate
 
 __all__ = ["PairQuery"]
 

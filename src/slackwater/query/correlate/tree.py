@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from slackwater.query.ast import Expr, Node
-from slackwater.query.select_parse import Item
+from slackwater.query.expr.tree import Expr, Node
+from slackwater.query.select.parse import Item
 
 __all__ = ["Absolute", "CorrelateTree", "Moment", "Stream", "Timed"]
 

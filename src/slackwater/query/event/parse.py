@@ -8,10 +8,10 @@ from typing import Any
 from lark import Token
 
 from slackwater.core.durations import micros
-from slackwater.query.ast import Expr, Span
-from slackwater.query.event_ast import Alike, EventTree, Part, Returned, SkipTo
+from slackwater.query.event.tree import Alike, EventTree, Part, Returned, SkipTo
+from slackwater.query.expr.parse import Builder, parse_tree, plain
+from slackwater.query.expr.tree import Expr, Span
 from slackwater.query.mistakes import EXPRESSION_MISTAKES, Mistake
-from slackwater.query.parse import Builder, parse_tree, plain
 
 __all__ = ["parse_event"]
 

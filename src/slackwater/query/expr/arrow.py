@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slackwater.core.errors import did_you_mean
-from slackwater.query import arithmetic
-from slackwater.query.ast import Expr, Name, walk
 from slackwater.query.errors import QueryError
-from slackwater.query.kinds import TYPES, scalar_of
-from slackwater.query.typed import Apply, Checker, Constant, Leaf, Typed
+from slackwater.query.expr import arithmetic
+from slackwater.query.expr.kinds import TYPES, scalar_of
+from slackwater.query.expr.tree import Expr, Name, walk
+from slackwater.query.expr.types import Apply, Checker, Constant, Leaf, Typed
 
 __all__ = ["Columns", "Compiled", "compile", "compile_condition", "evaluate_typed",
            "schema_lookup"]
@@ -89,7 +89,7 @@ def compile(expr: Expr, schema_of: Callable[[Name], pa.DataType], text: str = ""
 
     Examples
     --------
-    >>> from slackwater.query.parse import parse_expression
+    >>> from slackwater.query.expr.parse import parse_expression
     >>> text = "value > 2 AND room != 'attic'"
     >>> table = pa.table({"value": [1.0, 3.0, None], "room": ["hall", None, "attic"]})
     >>> where = compile(parse_expression(text), schema_lookup(table.schema, text), text)

@@ -11,8 +11,8 @@ from slackwater.core.account import Account
 from slackwater.core.events import Roles
 from slackwater.correlate.rows import split_by
 from slackwater.correlate.tables import unusable_rows
-from slackwater.query.correlate_parse import parse_correlate
-from slackwater.query.correlate_query import correlate_query, run_correlate_query
+from slackwater.query.correlate.parse import parse_correlate
+from slackwater.query.correlate.tables import correlate_query, run_correlate_query
 
 __all__ = ["CountedPairs", "counted_pairs"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from slackwater.query.ast import Expr, Node, Span
+from slackwater.query.expr.tree import Expr, Node, Span
 
 __all__ = ["Alike", "EventTree", "Part", "Returned", "SkipTo"]
 

@@ -149,7 +149,7 @@ def walk(node: Expr) -> Iterator[Expr]:
 
     Examples
     --------
-    >>> from slackwater.query.parse import parse_expression
+    >>> from slackwater.query.expr.parse import parse_expression
     >>> [str(n) for n in walk(parse_expression("a.x + y > 2")) if isinstance(n, Name)]
     ['a.x', 'y']
     """
@@ -178,7 +178,7 @@ def conjuncts(node: Expr | None) -> list[Expr]:
 
     Examples
     --------
-    >>> from slackwater.query.parse import parse_expression
+    >>> from slackwater.query.expr.parse import parse_expression
     >>> len(conjuncts(parse_expression("a = 1 AND (b = 2 OR c = 3) AND d")))
     3
     """

@@ -10,13 +10,13 @@ import pyarrow as pa
 from slackwater.core.errors import ConfigError, did_you_mean
 from slackwater.core.events import Roles
 from slackwater.core.names import unused
-from slackwater.query.ast import Call, Expr, Literal, Name, Star, rewrite, walk
 from slackwater.query.errors import QueryError, check_result_name
-from slackwater.query.expression import Compiled, compile, compile_condition, schema_lookup
-from slackwater.query.kinds import as_kind, kind_of
-from slackwater.query.operators import FUNCTIONS as SCALARS
-from slackwater.query.select_parse import Item, Select
-from slackwater.query.ticks import unit_lookup
+from slackwater.query.expr.arrow import Compiled, compile, compile_condition, schema_lookup
+from slackwater.query.expr.kinds import as_kind, kind_of
+from slackwater.query.expr.operators import FUNCTIONS as SCALARS
+from slackwater.query.expr.ticks import unit_lookup
+from slackwater.query.expr.tree import Call, Expr, Literal, Name, Star, rewrite, walk
+from slackwater.query.select.parse import Item, Select
 from slackwater.window import FUNCTIONS, Aggregate, Window
 
 __all__ = ["Plan", "plan_select", "selected"]

@@ -8,10 +8,10 @@ import pyarrow as pa
 
 from slackwater.core.errors import did_you_mean
 from slackwater.correlate.rows import pair_columns
-from slackwater.query.ast import Expr, Name, rewrite, walk
-from slackwater.query.correlate_ast import Absolute, CorrelateTree, Moment, Timed
+from slackwater.query.correlate.tree import Absolute, CorrelateTree, Moment, Timed
 from slackwater.query.errors import QueryError
-from slackwater.query.expression import schema_lookup
+from slackwater.query.expr.arrow import schema_lookup
+from slackwater.query.expr.tree import Expr, Name, rewrite, walk
 
 __all__ = ["PAIR", "Names", "Place"]
 

@@ -8,9 +8,9 @@ from typing import Any
 from lark import Token
 
 from slackwater.core.durations import format_duration, micros
-from slackwater.query.ast import Expr, Name, Node, Span
+from slackwater.query.expr.parse import Builder, parse_tree, plain
+from slackwater.query.expr.tree import Expr, Name, Node, Span
 from slackwater.query.mistakes import EXPRESSION_MISTAKES, Mistake
-from slackwater.query.parse import Builder, parse_tree, plain
 
 __all__ = ["SELECT_MISTAKES", "Item", "Select", "parse_select"]
 

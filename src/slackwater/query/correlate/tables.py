@@ -11,9 +11,9 @@ from slackwater.core.errors import did_you_mean
 from slackwater.core.events import Roles
 from slackwater.correlate import correlate_tables
 from slackwater.correlate.tables import INTERVAL
-from slackwater.query.correlate_names import PAIR
-from slackwater.query.correlate_parse import parse_correlate
-from slackwater.query.correlate_plan import CorrelatePlan, plan_correlate
+from slackwater.query.correlate.names import PAIR
+from slackwater.query.correlate.parse import parse_correlate
+from slackwater.query.correlate.plan import CorrelatePlan, plan_correlate
 from slackwater.query.errors import QueryError
 
 __all__ = ["correlate_query", "run_correlate_query"]

@@ -26,9 +26,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slackwater.pattern.program import Op
-from slackwater.query import arithmetic as a
-from slackwater.query import functions as f
-from slackwater.query.kinds import TYPES
+from slackwater.query.expr import arithmetic as a
+from slackwater.query.expr import functions as f
+from slackwater.query.expr.kinds import TYPES
 
 __all__ = ["FUNCTIONS", "KINDS", "MANY", "OPERATORS", "TO_REAL", "Operator", "arities",
            "raw_kind", "resolve"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from slackwater.core.errors import did_you_mean
-from slackwater.query.ast import Binary, Expr, Literal, Node, Span, Unary, conjuncts, walk
-from slackwater.query.correlate_ast import Absolute, CorrelateTree, Moment, Timed
+from slackwater.query.correlate.tree import Absolute, CorrelateTree, Moment, Timed
 from slackwater.query.errors import QueryError
+from slackwater.query.expr.tree import Binary, Expr, Literal, Node, Span, Unary, conjuncts, walk
 
 __all__ = ["Timing", "split_timing"]
 
