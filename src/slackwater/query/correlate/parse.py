@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from lark import Token
 
 from slackwater.core.durations import micros
 from slackwater.query.correlate.tree import Absolute, CorrelateTree, Moment, Stream, Timed
-from slackwater.query.expr.parse import Builder, parse_tree, plain
+from slackwater.query.expr.parse import Builder, Language, plain
 from slackwater.query.expr.tree import Expr, Span
 from slackwater.query.mistakes import EXPRESSION_MISTAKES, Mistake
-from slackwater.query.select.parse import Item
+from slackwater.query.select.tree import Item
 
-__all__ = ["has_two_streams", "parse_correlate"]
+__all__ = ["CORRELATE", "parse_correlate"]
 
 _START = "SELECT a.x FROM A a, B b"
 _TIMING = "WHERE |@a - @b| <= 5 seconds"
@@ -53,23 +52,6 @@ CORRELATE_MISTAKES = (
       for m in EXPRESSION_MISTAKES),
 )
 
-_QUOTED = re.compile(r"""--[^\n]*|'(?:[^'\n]|'')*'|"[^"\n]*"|`[^`\n]*`""")
-_FROM_TWO = re.compile(r"\bFROM\s+\w+(?:\s+(?:AS\s+)?\w+)?\s*,|@", re.IGNORECASE)
-
-
-def has_two_streams(text: str) -> bool:
-    """Tell by its FROM, or by an @, whether a SELECT is about two streams.
-
-    Examples
-    --------
-    >>> has_two_streams("SELECT a.x FROM A a, B b"), has_two_streams("SELECT x, y FROM A")
-    (True, False)
-    """
-    # what is quoted may hold anything: names become a plain one, texts and comments go
-    bare = _QUOTED.sub(lambda found: "name" if found[0][0] in '"`' else " ", text)
-    return _FROM_TWO.search(bare) is not None
-
-
 def parse_correlate(text: str) -> CorrelateTree:
     """Read a query over two streams.
 
@@ -80,20 +62,20 @@ def parse_correlate(text: str) -> CorrelateTree:
     >>> [(s.name, s.alias) for s in tree.streams], tree.where.left.confidence
     ([('Doors', 'a'), ('Lamps', 'b')], 0.9)
     """
-    tree = parse_tree(text, "correlate", "correlate", CORRELATE_MISTAKES)
-    found: CorrelateTree = _CorrelateBuilder(text).build_expression(tree)
+    found: CorrelateTree = CORRELATE.read(text)
     return found
 
 
 class _CorrelateBuilder(Builder):
     """Makes the nodes that a query over two streams has beyond expressions."""
 
-    def correlate(self, at: Span, *parts: Any) -> CorrelateTree:
+    def correlate(self, at: Span, explain: Token | None, *parts: Any) -> CorrelateTree:
         *items, one, two, where, within = parts
         if one.alias == two.alias:
             raise self.fail(f"both streams are called {two.alias!r}", two.at,
                             hint=f"FROM {one.name} a, {two.name} b", mistake="alias-twice")
-        return CorrelateTree(self.text, tuple(items), (one, two), where, within, at=at)
+        return CorrelateTree(self.text, tuple(items), (one, two), where, within,
+                             explain is not None, at=at)
 
     def item(self, at: Span, expr: Expr, name: Token | None) -> Item:
         return Item(expr, None if name is None else plain(name), at=at)
@@ -136,3 +118,6 @@ class _CorrelateBuilder(Builder):
 
 def _ascii(op: Token) -> Token:
     return op.update(value=_SAME.get(str(op), str(op)))
+
+
+CORRELATE = Language("correlate", "correlate", CORRELATE_MISTAKES, _CorrelateBuilder)

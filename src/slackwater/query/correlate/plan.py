@@ -18,8 +18,8 @@ from slackwater.query.errors import QueryError, check_result_name
 from slackwater.query.expr.arrow import Columns, Compiled, compile
 from slackwater.query.expr.kinds import kind_of
 from slackwater.query.expr.tree import Binary, Expr, Name
-from slackwater.query.select.parse import Item
 from slackwater.query.select.plan import selected
+from slackwater.query.select.tree import Item
 
 __all__ = ["CorrelatePlan", "plan_correlate"]
 

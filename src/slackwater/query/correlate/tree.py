@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from slackwater.query.expr.tree import Expr, Node
-from slackwater.query.select.parse import Item
+from slackwater.query.select.tree import Item
 
 __all__ = ["Absolute", "CorrelateTree", "Moment", "Stream", "Timed"]
 
@@ -49,3 +49,4 @@ class CorrelateTree(Node):
     streams: tuple[Stream, Stream]
     where: Expr
     within: int | None
+    explain: bool = False

@@ -11,7 +11,7 @@ from slackwater.query.expr.tree import Expr
 __all__ = ["explain_event"]
 
 
-def explain_event(pattern: EventPattern | str) -> str:
+def explain_event(pattern: EventPattern | str, emit: str = "final") -> str:
     """Tell what is checked where.
 
     Examples
@@ -46,7 +46,7 @@ def explain_event(pattern: EventPattern | str) -> str:
     lines += _block("construct", _construct(pattern))
     lines += _block("negation", _negations(pattern))
     lines += _block("skip", _skip(plan))
-    lines += _block("output", [_output(pattern)])
+    lines += _block("output", [_output(pattern, emit)])
     lines += _block("return", [plan.tree.text[r.at.start:r.at.end] for r in plan.tree.returns])
     return "\n".join(lines)
 
@@ -122,7 +122,9 @@ def _skip(plan: EventPlan) -> list[str]:
     return [f"after a match the next one of the partition begins {where} or later"]
 
 
-def _output(pattern: EventPattern) -> str:
+def _output(pattern: EventPattern, emit: str) -> str:
+    if emit == "eager" and (pattern.negations or pattern.skip is not None):
+        return "+ as soon as its events are there, - if a late event undoes it"
     if pattern.skip is not None:
         first = pattern.components[0].variable
         return f"+ when all earlier matches are known: watermark past {first} + WITHIN"

@@ -9,11 +9,11 @@ from lark import Token
 
 from slackwater.core.durations import micros
 from slackwater.query.event.tree import Alike, EventTree, Part, Returned, SkipTo
-from slackwater.query.expr.parse import Builder, parse_tree, plain
+from slackwater.query.expr.parse import Builder, Language, plain
 from slackwater.query.expr.tree import Expr, Span
 from slackwater.query.mistakes import EXPRESSION_MISTAKES, Mistake
 
-__all__ = ["parse_event"]
+__all__ = ["EVENT", "parse_event"]
 
 EVENT_MISTAKES = (
     Mistake("empty-seq", "SEQ needs at least one component", "SEQ(SHELF s, EXIT e)",
@@ -56,8 +56,7 @@ def parse_event(text: str) -> EventTree:
     >>> tree.within, tree.returns[0].name
     (5000000, 'x')
     """
-    tree = parse_tree(text, "event", "event", EVENT_MISTAKES)
-    found: EventTree = _EventBuilder(text).build_expression(tree)
+    found: EventTree = EVENT.read(text)
     return found
 
 
@@ -206,3 +205,6 @@ class _EventBuilder(Builder):
 
 def _label(types: tuple[str, ...]) -> str:
     return types[0] if types else "ANY"
+
+
+EVENT = Language("event", "event", EVENT_MISTAKES, _EventBuilder)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from lark import Token, Tree
+from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedInput
 
 from slackwater.core.durations import micros
@@ -31,18 +32,64 @@ from slackwater.query.expr.tree import (
 from slackwater.query.grammar import parser_of
 from slackwater.query.mistakes import EXPRESSION_MISTAKES, Mistake, explain
 
-__all__ = ["Builder", "parse_expression", "parse_tree"]
+__all__ = ["Builder", "Language", "Refusal", "parse_expression", "plain"]
 
 _SAME = {"==": "=", "<>": "!="}
 
 
-def parse_tree(text: str, name: str, start: str, mistakes: Sequence[Mistake]) -> Tree:
-    """The parse tree, or a `QueryError` that draws the place and names the mistake."""
-    parser = parser_of(name, start)
-    try:
-        return parser.parse(text)
-    except UnexpectedInput as why:
-        raise explain(why, text, parser, mistakes) from None
+@dataclass(frozen=True)
+class Refusal:
+    """Why a text is none of a language; `at` is how far its parser came."""
+
+    why: UnexpectedInput
+    text: str
+    parser: Lark
+    mistakes: Sequence[Mistake]
+
+    @property
+    def at(self) -> int:
+        """The place, as an offset into the text."""
+        found = self.why.pos_in_stream
+        token = getattr(self.why, "token", None)
+        ended = found is None or (token is not None and token.type == "$END")
+        return len(self.text) if ended else int(found)
+
+    def error(self) -> QueryError:
+        """The error that draws the place and names the mistake."""
+        return explain(self.why, self.text, self.parser, self.mistakes)
+
+
+@dataclass(frozen=True)
+class Language:
+    """A grammar with its first rule, samples of mistakes, and what makes nodes of parse trees."""
+
+    grammar: str
+    start: str
+    mistakes: Sequence[Mistake]
+    builder: Callable[[str], Builder]
+
+    def tree(self, text: str) -> Tree | Refusal:
+        """The parse tree, or why there is none."""
+        parser = parser_of(self.grammar, self.start)
+        try:
+            return parser.parse(text)
+        except UnexpectedInput as why:
+            refusal = Refusal(why, text, parser, self.mistakes)
+        try:
+            return parser_of(self.grammar, self.start, soft=True).parse(text)
+        except UnexpectedInput:
+            return refusal
+
+    def read(self, text: str) -> Any:
+        """The nodes of a text, or a `QueryError`."""
+        found = self.tree(text)
+        if isinstance(found, Refusal):
+            raise found.error()
+        return self.build(text, found)
+
+    def build(self, text: str, tree: Tree) -> Any:
+        """The nodes of a parse tree."""
+        return self.builder(text).build_expression(tree)
 
 
 def parse_expression(text: str) -> Expr:
@@ -63,8 +110,8 @@ def parse_expression(text: str) -> Expr:
                ^
       expected: a value, a column or a function
     """
-    tree = parse_tree(text, "expressions", "expression", EXPRESSION_MISTAKES)
-    return Builder(text).build_expression(tree)
+    found: Expr = Language("expressions", "expression", EXPRESSION_MISTAKES, Builder).read(text)
+    return found
 
 
 class Builder:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from lark import Token
 
 from slackwater.core.durations import format_duration, micros
-from slackwater.query.expr.parse import Builder, parse_tree, plain
-from slackwater.query.expr.tree import Expr, Name, Node, Span
+from slackwater.query.expr.parse import Builder, Language, plain
+from slackwater.query.expr.tree import Expr, Name, Span
 from slackwater.query.mistakes import EXPRESSION_MISTAKES, Mistake
+from slackwater.query.select.tree import Item, Select
 
-__all__ = ["SELECT_MISTAKES", "Item", "Select", "parse_select"]
+__all__ = ["SELECT", "parse_select"]
 
 SELECT_MISTAKES = (
     Mistake("nothing-selected", "SELECT needs at least one expression before FROM",
@@ -40,28 +40,6 @@ SELECT_MISTAKES = (
 )
 
 
-@dataclass(frozen=True)
-class Item(Node):
-    """One thing selected, with its name if AS gives one; no expression: every column (*)."""
-
-    expr: Expr | None
-    name: str | None = None
-
-
-@dataclass(frozen=True)
-class Select(Node):
-    """A SELECT query; durations in microseconds."""
-
-    text: str
-    items: tuple[Item, ...]
-    source: str
-    range: int | None = None
-    slide: int | None = None
-    dratio: float | None = None
-    where: Expr | None = None
-    group: tuple[Name, ...] = ()
-
-
 def parse_select(text: str) -> Select:
     """Read a SELECT query.
 
@@ -71,17 +49,16 @@ def parse_select(text: str) -> Select:
     >>> query.source, query.range, query.dratio
     ('Sensors', 30000000, 0.01)
     """
-    tree = parse_tree(text, "select", "select", SELECT_MISTAKES)
-    found: Select = _SelectBuilder(text).build_expression(tree)
+    found: Select = SELECT.read(text)
     return found
 
 
 class _SelectBuilder(Builder):
-    def select(self, at: Span, *parts: Any) -> Select:
+    def select(self, at: Span, explain: Token | None, *parts: Any) -> Select:
         items = tuple(p for p in parts if isinstance(p, Item))
         source, window, where, group = parts[len(items):]
-        return Select(self.text, items, source, where=where, group=group or (), at=at,
-                      **(window or {}))
+        return Select(self.text, items, source, where=where, group=group or (),
+                      explain=explain is not None, at=at, **(window or {}))
 
     def item(self, at: Span, expr: Expr, name: Token | None) -> Item:
         return Item(expr, None if name is None else plain(name), at=at)
@@ -138,3 +115,6 @@ class _SelectBuilder(Builder):
                 raise self.fail("GROUP BY takes columns, not expressions", column.at,
                                 mistake="group-expression")
         return columns  # type: ignore[return-value]
+
+
+SELECT = Language("select", "select", SELECT_MISTAKES, _SelectBuilder)

@@ -16,7 +16,7 @@ from slackwater.query.expr.kinds import as_kind, kind_of
 from slackwater.query.expr.operators import FUNCTIONS as SCALARS
 from slackwater.query.expr.ticks import unit_lookup
 from slackwater.query.expr.tree import Call, Expr, Literal, Name, Star, rewrite, walk
-from slackwater.query.select.parse import Item, Select
+from slackwater.query.select.tree import Item, Select
 from slackwater.window import FUNCTIONS, Aggregate, Window
 
 __all__ = ["Plan", "plan_select", "selected"]

@@ -16,8 +16,9 @@ from slackwater.core.events import FOREVER, Roles
 from slackwater.core.kernel import Out, Store
 from slackwater.core.names import column_names
 from slackwater.query.expr.tree import Name
-from slackwater.query.select.parse import Select, parse_select
+from slackwater.query.select.parse import parse_select
 from slackwater.query.select.plan import Plan, plan_select
+from slackwater.query.select.tree import Select
 from slackwater.reorder import DropRatio, Policy, Reorder
 from slackwater.reorder.chain import ChainLogic
 from slackwater.reorder.policies.named import policy_for
