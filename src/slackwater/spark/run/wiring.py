@@ -21,11 +21,11 @@ from slackwater.correlate.rows import split_by
 from slackwater.pipeline.kernels import make_kernel, operator_schema
 from slackwater.pipeline.order import order_of, time_of
 from slackwater.pipeline.steps import PASSED_ON, Step, StreamName
-from slackwater.query import SelectQuery
-from slackwater.query.ast import Name
-from slackwater.query.pairs import PairQuery
+from slackwater.query import SelectQuery, parse_as
+from slackwater.query.correlate.query import PairQuery
+from slackwater.query.expr.tree import Name
 from slackwater.query.recognise import RecogniseQuery
-from slackwater.query.select_parse import parse_select
+from slackwater.query.select.tree import Select
 from slackwater.reorder import Reorder
 from slackwater.reorder.policies.punctuated import Punctuated
 from slackwater.spark.group import Group, Part, Port
@@ -98,8 +98,6 @@ class _Wiring:
         seen = [operator_schema(step, schema) for schema in given]
         made = make_kernel(step, list(given))
         kernel = made.kernel
-        if step.kind == "pairs":
-            kernel = PairQuery(step.text or "", seen[0], seen[1], kernel)
         quiet = None if step.kind in ("correlate", "pairs") else step.options.get("quiet", _QUIET)
         inside = any(stream.node in self.steps for stream in step.inputs)
         spec = operator_spec(kernel, seen[0], None if quiet is None else
@@ -188,7 +186,7 @@ def _handed_on(step: Step) -> set[str]:
     """The columns that a query's results have as its input had them."""
     if step.kind != "select":
         return set()
-    tree = parse_select(step.text or "")
+    tree = parse_as(Select, step.text)
     grouped = {name.name for name in tree.group}
     return {item.expr.name for item in tree.items
             if isinstance(item.expr, Name) and item.expr.name in grouped
