@@ -48,7 +48,7 @@ class Wired:
 
 
 def wire(steps: list[Step], schemas: Mapping[str, pa.Schema], wanted: Mapping[str, frozenset[str]],
-         shards: int, numbers: dict[str, int]) -> Wired:
+         shards: int, numbers: dict[str, int], lives: Mapping[str, int] | None = None) -> Wired:
     """Wire steps, each after those that it reads.
 
     Parameters
@@ -63,13 +63,16 @@ def wire(steps: list[Step], schemas: Mapping[str, pa.Schema], wanted: Mapping[st
         How many shards a group has whose first step does not say.
     numbers
         The number of each group, by its first step; those of new groups are added.
+    lives
+        How many times each step has started afresh, if it has.
     """
     wiring = _Wiring(dict(schemas))
     for step in steps:
         wiring.add(step, wanted.get(step.name, frozenset()))
     found = []
     for members in wiring.members():
-        parts = wiring.led(members)
+        parts = [replace(part, life=(lives or {}).get(part.name, 0))
+                 for part in wiring.led(members)]
         columns = _common_columns(parts, wiring.steps)
         count = 1
         if columns or any(given.spread for given in parts[0].spec.inputs):
