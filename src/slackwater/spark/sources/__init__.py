@@ -25,7 +25,7 @@ def _home(config: SourceConfig) -> Any:
 
 
 def read_source(session: SparkSession, config: SourceConfig) -> DataFrame:
-    """The stream of a source."""
+    """The stream of a source; where it knows the place of its rows, in the column `POSITION`."""
     df: DataFrame = _home(config).read(session, config)
     return df
 
