@@ -18,7 +18,6 @@ from slackwater.spark.operators.match import match
 from slackwater.spark.operators.query import query
 from slackwater.spark.operators.reorder import reorder
 from slackwater.spark.operators.synchronise import synchronise
-from slackwater.spark.position import POSITION
 from slackwater.spark.run.streams import for_operator, outcome_rows
 from slackwater.spark.run.tables import run_sql
 from slackwater.spark.sources import read_source
@@ -50,7 +49,7 @@ class Builder:
     def node(self, name: str) -> DataFrame:
         """All rows of a source or a step, with ``_status`` where the step gives one."""
         if name in self._pipeline.sources:
-            df = read_source(self._session, self._pipeline.sources[name].config).drop(POSITION)
+            df = read_source(self._session, self._pipeline.sources[name].config)
         else:
             df = self._step(self._pipeline.steps[name])
         if name in self._watched:

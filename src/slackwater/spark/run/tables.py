@@ -39,7 +39,8 @@ class Tables:
         self._placed: dict[str, DataFrame] = {}
         for node in query.nodes:
             if node in pipeline.sources:
-                found = watch(node, read_source(session, pipeline.sources[node].config))
+                found = watch(node, read_source(session, pipeline.sources[node].config,
+                                                placed=True))
                 self._placed[node], self.of[node] = found, found.drop(POSITION)
             elif self._is_outside(pipeline.steps[node]):
                 self.of[node] = watch(node, self._sql(pipeline.steps[node]))
