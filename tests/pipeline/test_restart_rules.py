@@ -14,7 +14,7 @@ from slackwater.core.errors import SnapshotError
 from slackwater.core.state import bundle, unbundle
 from slackwater.correlate import Correlate
 from slackwater.pipeline import Pipeline, parse
-from slackwater.pipeline.fingerprint import FORMAT, changes, query_plan, read_plan
+from slackwater.pipeline.fingerprint import FORMAT, as_planned, changes, query_plan, read_plan
 from slackwater.query import SelectQuery
 from slackwater.query.event.query import event_query
 from slackwater.synchronise import FrontierSync
@@ -69,6 +69,7 @@ def test_what_does_not_touch_the_state_is_free(old, new):
     ("bsttda(n=100)", "'bsttda(n=100, offset=1s)'", "steps.clean.policy"),
     ("source: device", "source: device, max_future_skew: 1h", "steps.clean.max_future_skew"),
     ("source: device", "source: device, quiet: 3s", "steps.clean.quiet"),
+    ("source: device", "source: device, quiet: null", "steps.clean.quiet"),
     ("  out:", "  two: {from: peaks, kind: console}\n  out:", "sinks.two"),
     ("  out:", "  two: {from: clean.late, kind: console}\n  out:", "sinks.two"),
 ])
@@ -83,7 +84,6 @@ def test_what_the_state_can_live_with_is_told(old, new, where):
     ("bsttda(n=100)", "tide", "steps.clean.policy", "the policy has changed"),
     ("bsttda(n=100)", "bsttda(n=50)", "steps.clean.policy", "numbers per key"),
     ("source: device", "by: [device]", "steps.clean.by", "depends on it"),
-    ("source: device", "source: device, quiet: null", "steps.clean.quiet", "clock would come"),
     ("RANGE 3 s", "RANGE 4 s", "steps.peaks.text", "of another step"),
     ("reorder: raw", "synchronise: raw", "steps.clean.kind", "of another step"),
 ])
@@ -160,3 +160,23 @@ def test_a_restored_policy_uses_its_new_parameter():
     later = pa.record_batch({"time": [at + 2_000_000], "arrival": [at + 2_000_000]})
     assert old.restore(logic.snapshot()).push(later).ready.num_rows == 1
     assert new.restore(logic.snapshot()).push(later).ready.num_rows == 0
+
+
+def test_a_drained_step_may_become_another():
+    old, new = stored(pipeline()), pipeline(TEXT.replace("[RANGE 3 s]", "[RANGE 4 s]"))
+    [refused] = changes(old, new)
+    assert refused.refused
+    [free] = changes(old, new, drained=True)
+    assert (free.refused, free.afresh) == (None, "peaks")
+    other = pipeline(TEXT.replace("topic: t", "topic: u"))
+    assert [c.refused is not None for c in changes(old, other, drained=True)] == [True]
+
+
+def test_a_stored_plan_gives_back_the_steps_that_it_was_made_of():
+    old = pipeline()
+    new = pipeline(TEXT.replace("bsttda(n=100)", "bsttda(n=50)").replace(
+        "  out:", "  two: {from: clean.late, kind: console}\n  out:"))
+    before = as_planned(stored(old), new)
+    assert before.steps == old.steps
+    assert before.sinks == old.sinks
+    assert before.queries == old.queries

@@ -56,12 +56,11 @@ def stages(folder, go, change=None):
     folder.mkdir()
     write_files(table(), folder / "in", 3)
     files = sorted((folder / "in").iterdir())
-    if change is None:
-        return go()
-    for file in files[1:]:
+    later = [] if change is None else files[1:]
+    for file in later:
         file.rename(folder / file.name)
     go()
-    for file, partitions in zip(files[1:], (8, 3), strict=True):
+    for file, partitions in zip(later, (8, 3), strict=change is not None):
         change(partitions)
         (folder / file.name).rename(file)
         go()

@@ -14,7 +14,8 @@ from slackwater.core.errors import ConfigError
 
 __all__ = ["app"]
 
-app = typer.Typer(no_args_is_help=True, help="Look into the state of a pipeline, or repartition it.")
+app = typer.Typer(no_args_is_help=True,
+                  help="Look into the state of a pipeline, or repartition it.")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -185,9 +185,6 @@ def _step_changes(name: str, before: Any, now: Any, pipeline: Pipeline, *,
             continue
         if option not in _KERNEL_DECIDES:
             yield Change(f"{where}.{option}", *pair, "the stored state depends on it")
-        elif option == "quiet" and _never(options[0]) != _never(options[1]):
-            yield Change(f"{where}.{option}", *pair,
-                         "the query's clock would come or go, and its offsets know it")
         else:
             free.append(option)
     if free:
@@ -199,10 +196,6 @@ def _step_changes(name: str, before: Any, now: Any, pipeline: Pipeline, *,
 
 def _same_text(value: Any) -> Any:
     return " ".join(value.split()) if isinstance(value, str) else value
-
-
-def _never(options: Mapping[str, Any]) -> bool:
-    return options.get("quiet", "") is None
 
 
 def _kernel_refuses(old: Mapping[str, Any], step: Step, pipeline: Pipeline) -> str | None:

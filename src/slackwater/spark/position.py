@@ -1,8 +1,10 @@
 """Where a row stood in the input: rows of one arrival go by it, and not by Spark's partitions.
 
-Spark puts files into partitions by their size, so the order of partitions is not that of the input,
-and another number of files per micro-batch gives another order.  By the time of their file rows
-have one order, however the input is cut.
+Spark puts files, and pieces of large ones, into partitions by their size, so the order of
+partitions is not that of the input, and another number of files per micro-batch gives another
+order.  By the time of their file and the place of their piece in it rows have one order, however
+the input is cut.  Kafka's records go by partition and offset: always in a pipeline, else where a
+DataFrame still has these columns.
 """
 
 from __future__ import annotations
@@ -10,33 +12,56 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-__all__ = ["POSITION", "in_position", "with_position"]
+__all__ = ["POSITION", "in_position", "in_topic", "with_position"]
 
 POSITION = "_position"
 _METADATA = "_metadata"
+_KAFKA = {"topic": "string", "partition": "int", "offset": "bigint"}
 
 
 def with_position(df: DataFrame) -> DataFrame:
-    """The rows of a stream with their file's time, where they come from files."""
-    if not df.isStreaming or any(name.casefold() == _METADATA for name in df.columns):
+    """The rows of a stream with their place in the input, where it can be told."""
+    if not df.isStreaming or any(name.casefold() in (_METADATA, POSITION) for name in df.columns):
         return df
+    if _KAFKA.items() <= dict(df.dtypes).items():
+        return df.select("*", in_topic())
     try:
-        found = df.select("*", F.unix_micros(f"{_METADATA}.file_modification_time").alias(POSITION))
+        found = df.select("*", _place(F.unix_micros(f"{_METADATA}.file_modification_time"),
+                                      F.col(f"{_METADATA}.file_block_start")))
         found.schema  # noqa: B018  (with Spark Connect, the first to ask the server)
     except AnalysisException:
         return df  # other sources, and what joins or aggregates have made, have no files
     return found
 
 
+def in_topic() -> Column:
+    """The place of Kafka's records."""
+    return _place(F.col("partition"), F.col("offset"))
+
+
+def _place(part: Column, start: Column) -> Column:
+    return F.struct(part.cast("bigint").alias("part"),
+                    start.cast("bigint").alias("start")).alias(POSITION)
+
+
 def in_position(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """The rows by their position, without it; rows of one file stay as they are."""
+    """The rows by their position, without it; rows of one place stay as they are.
+
+    Examples
+    --------
+    >>> places = [{"part": 2, "start": 0}, {"part": 1, "start": 9}, {"part": 1, "start": 4}]
+    >>> in_position(pa.record_batch({"x": ["c", "b", "a"], POSITION: places}))["x"].to_pylist()
+    ['a', 'b', 'c']
+    """
     if POSITION not in rows.schema.names:
         return rows
-    position = rows.column(POSITION).to_numpy(zero_copy_only=False)
+    part, start = (column.to_numpy(zero_copy_only=False)
+                   for column in rows.column(POSITION).flatten())
     rows = rows.drop_columns([POSITION])
-    if (position[1:] < position[:-1]).any():
-        rows = rows.take(pa.array(np.argsort(position, kind="stable")))
+    later = (part[1:] < part[:-1]) | ((part[1:] == part[:-1]) & (start[1:] < start[:-1]))
+    if later.any():
+        rows = rows.take(pa.array(np.lexsort((start, part))))
     return rows

@@ -77,8 +77,9 @@ def reorder(
         had passed. Real time counts only while the input has nothing more to give. None: they wait
         for the key's next row.
     shards
-        Number of state partitions for a streaming DataFrame; default spark.sql.shuffle.partitions.
-        It is fixed by the checkpoint.
+        Into how many parts the state of a streaming DataFrame is divided, fixed by the checkpoint:
+        the most tasks that can share it. Default: 8, or spark.sql.shuffle.partitions if that is
+        more. How many tasks share it can change (``slackwater state migrate``).
     """
     by = column_names(by)
     df, arrival = with_arrival(df, arrival, step="reorder")

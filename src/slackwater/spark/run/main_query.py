@@ -18,6 +18,7 @@ from slackwater.pipeline.document import Pipeline, Query
 from slackwater.pipeline.steps import Step, StreamName
 from slackwater.spark.group import Group
 from slackwater.spark.packing import Target, canonical_schema, shard_labels
+from slackwater.spark.position import POSITION
 from slackwater.spark.run.streams import outcome_rows
 from slackwater.spark.run.tables import Tables, Watch, run_sql
 from slackwater.spark.run.wiring import wire
@@ -61,7 +62,7 @@ def plan_main(session: SparkSession, pipeline: Pipeline, query: Query, *, shards
     tables = Tables(session, pipeline, query, watch)
     steps = [pipeline.steps[n] for n in query.nodes
              if n in pipeline.steps and pipeline.steps[n].kind != "sql"]
-    wired = wire(steps, {n: arrow_schema(tables.fed(n)) for n in tables.of},
+    wired = wire(steps, {n: arrow_schema(tables.fed(n).drop(POSITION)) for n in tables.of},
                  _wanted(pipeline, query, steps), shards, numbers, lives)
     passing = [Group((), shard_labels(1, numbers.setdefault(
         f"={node}", max(numbers.values(), default=-1) + 1)), node)

@@ -260,6 +260,8 @@ class _Run:
                 "there")
         if "No module named 'slackwater'" in words:
             hint = "install slackwater where Spark's workers run, and PYSPARK_PYTHON with it"
+        if "UNFINISHED_REPARTITION" in words:
+            hint = "a `slackwater state migrate` was interrupted: give the same command again"
         return RunError(words, step=f"{self._pipeline.name}.{node}", hint=hint)
 
 

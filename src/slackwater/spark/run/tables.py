@@ -13,6 +13,7 @@ from slackwater.core.names import ARRIVAL
 from slackwater.pipeline.document import Pipeline, Query
 from slackwater.pipeline.sql_streams import with_quoted_streams
 from slackwater.pipeline.steps import Step
+from slackwater.spark.position import POSITION
 from slackwater.spark.sources import read_source
 
 __all__ = ["Tables", "run_sql"]
@@ -35,9 +36,12 @@ class Tables:
                  watch: Watch) -> None:
         self._session, self._pipeline = session, pipeline
         self.of: dict[str, DataFrame] = {}
+        self._placed: dict[str, DataFrame] = {}
         for node in query.nodes:
             if node in pipeline.sources:
-                self.of[node] = watch(node, read_source(session, pipeline.sources[node].config))
+                found = watch(node, read_source(session, pipeline.sources[node].config,
+                                                placed=True))
+                self._placed[node], self.of[node] = found, found.drop(POSITION)
             elif self._is_outside(pipeline.steps[node]):
                 self.of[node] = watch(node, self._sql(pipeline.steps[node]))
 
@@ -48,8 +52,8 @@ class Tables:
         return run_sql(self._session, step, {str(s): self.of[s.node] for s in step.inputs})
 
     def fed(self, node: str) -> DataFrame:
-        """A node's rows as steps take them: with the time at which they came."""
-        df = self.of[node]
+        """A node's rows as steps take them: with the time at which they came, and their place."""
+        df = self._placed.get(node, self.of[node])
         if ARRIVAL in df.columns:
             return df
         # the moment of the micro-batch: it is in the offset log, so that a replay repeats it

@@ -16,6 +16,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from slackwater.pipeline.connectors import SourceConfig
+from slackwater.spark.position import POSITION
 
 __all__ = ["read_source", "source_settings"]
 
@@ -24,10 +25,11 @@ def _home(config: SourceConfig) -> Any:
     return importlib.import_module(f"slackwater.spark.sources.{config.kind}")
 
 
-def read_source(session: SparkSession, config: SourceConfig) -> DataFrame:
-    """The stream of a source."""
+def read_source(session: SparkSession, config: SourceConfig, *,
+                placed: bool = False) -> DataFrame:
+    """The stream of a source; with `placed`, where it knows the place of its rows, that too."""
     df: DataFrame = _home(config).read(session, config)
-    return df
+    return df if placed else df.drop(POSITION)
 
 
 def source_settings(config: SourceConfig) -> dict[str, str]:

@@ -7,6 +7,7 @@ from pyspark.sql import functions as F
 
 from slackwater.pipeline.connectors import KafkaSource
 from slackwater.spark.kafka_classes import needs_classes
+from slackwater.spark.position import POSITION, in_topic
 from slackwater.spark.sources.avro_values import from_avro_bytes
 from slackwater.spark.sources.json_values import from_json_text
 
@@ -33,6 +34,7 @@ def read(session: SparkSession, config: KafkaSource) -> DataFrame:
         records = reader.load()
         records.schema  # noqa: B018  (with Spark Connect, the first to ask the server)
     beside = {name: _record(what) for name, what in config.record.items()}
+    beside[POSITION] = in_topic()
     value, arrival = F.col("value"), F.col("timestamp")
     if config.format == "json":
         return from_json_text(records, value.cast("string"), arrival, config.columns, beside)
