@@ -7,6 +7,10 @@ have one order, however the input is cut.
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 import pyarrow as pa
 from pyspark.errors import AnalysisException
@@ -24,11 +28,24 @@ def with_position(df: DataFrame) -> DataFrame:
     if not df.isStreaming or any(name.casefold() == _METADATA for name in df.columns):
         return df
     try:
-        found = df.select("*", F.unix_micros(f"{_METADATA}.file_modification_time").alias(POSITION))
-        found.schema  # noqa: B018  (with Spark Connect, the first to ask the server)
+        with _unlogged():
+            found = df.select(
+                "*", F.unix_micros(f"{_METADATA}.file_modification_time").alias(POSITION))
+            found.schema  # noqa: B018  (with Spark Connect, the first to ask the server)
     except AnalysisException:
         return df  # other sources, and what joins or aggregates have made, have no files
     return found
+
+
+@contextmanager
+def _unlogged() -> Iterator[None]:
+    """PySpark prints every refusal of a plan to standard error, with the whole stack of the JVM."""
+    logger = logging.getLogger("DataFrameQueryContextLogger")
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before
 
 
 def in_position(rows: pa.RecordBatch) -> pa.RecordBatch:
