@@ -60,7 +60,7 @@ class Plant:
     @property
     def judged_until(self) -> int:
         """Results about events up to here count: later ones may be cut off by the end."""
-        return (_START + self.seconds - 30) * 1_000_000
+        return (_START + self.seconds - 25) * 1_000_000
 
     def files(self) -> Iterator[pa.Table]:
         """The rows of each micro-batch."""
@@ -90,7 +90,7 @@ class _Rows:
         self.bar.append(bar)
 
 
-def make_plant(seconds: int = 120, batch: int = 5, seed: int = 16) -> Plant:
+def make_plant(seconds: int = 120, batch: int = 6, seed: int = 16) -> Plant:
     """Run the plant.
 
     Parameters

@@ -23,6 +23,10 @@ Take = Callable[[str, int, list[Any]], None]
 """Called with a query's name, the number of a micro-batch, and what it gave."""
 
 
+_STORE = "spark.sql.streaming.stateStore.providerClass"
+_DEFAULT_STORE = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
+
+
 class PlainQueries:
     """Three queries over one feed, each by Spark's own means, side by side.
 
@@ -47,7 +51,7 @@ class PlainQueries:
     def __init__(self, session: SparkSession, feed: Path, work: Path, *, watermark: str,
                  apart: str, within: int, window: int) -> None:
         self._watermark, self._apart, self._work = watermark, apart, work
-        self._within, self._window = within, window
+        self._within, self._window, self._session = within, window, session
         # Spark takes the oldest file first
         schema = session.read.parquet(str(feed)).schema
         self._rows = (session.readStream.schema(schema).option("maxFilesPerTrigger", 1)
@@ -56,8 +60,14 @@ class PlainQueries:
 
     def start(self, take: Take) -> list[StreamingQuery]:
         """Start all; each ends by itself."""
-        return [self._start(name, df, take) for name, df in (
-            ("means", self.means()), ("leaks", self.leaks()), ("heard", self.heard()))]
+        conf = self._session.conf
+        before = conf.get(_STORE)
+        conf.set(_STORE, _DEFAULT_STORE)  # as Spark comes
+        try:
+            return [self._start(name, df, take) for name, df in (
+                ("means", self.means()), ("leaks", self.leaks()), ("heard", self.heard()))]
+        finally:
+            conf.set(_STORE, before or _DEFAULT_STORE)
 
     def means(self) -> DataFrame:
         """Pressure at both ends in each window, behind a fixed watermark."""
