@@ -25,8 +25,8 @@ $(STAMP): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
-demo: setup  ## a plant with unreliable sensors, seen by Spark alone and by Slackwater
-	$(BIN)/slackwater demo
+demo: setup  ## a streaming job on local Spark: its own watermark against Slackwater
+	$(BIN)/python examples/demo.py
 
 # side by side: the tests of the one Spark session mostly wait for it, the others mostly compute;
 # those that start a Spark of their own go with the others, which are done sooner
