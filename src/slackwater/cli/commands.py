@@ -11,7 +11,7 @@ from typer.core import TyperGroup
 __all__ = ["NAMES", "Commands"]
 
 NAMES = ("profile", "evaluate", "tune", "advise", "generate", "reorder", "synchronise", "query",
-         "correlate", "reproduce", "check", "run", "dashboard", "report", "state",
+         "correlate", "reproduce", "demo", "check", "run", "dashboard", "report", "state",
          "gateway")
 """Every command; the module of the same name has a `command`, or an `app` with commands of its own.
 """

@@ -15,7 +15,7 @@ from slackwater.core.errors import ConfigError
 __all__ = ["app"]
 
 app = typer.Typer(no_args_is_help=True,
-                  help="Look into the state of a pipeline, or repartition it.")
+                  help="See the state of a pipeline, or repartition it.")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

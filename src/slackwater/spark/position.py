@@ -9,6 +9,10 @@ DataFrame still has these columns.
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 import pyarrow as pa
 from pyspark.errors import AnalysisException
@@ -29,9 +33,10 @@ def with_position(df: DataFrame) -> DataFrame:
     if _KAFKA.items() <= dict(df.dtypes).items():
         return df.select("*", in_topic())
     try:
-        found = df.select("*", _place(F.unix_micros(f"{_METADATA}.file_modification_time"),
-                                      F.col(f"{_METADATA}.file_block_start")))
-        found.schema  # noqa: B018  (with Spark Connect, the first to ask the server)
+        with _unlogged():
+            found = df.select("*", _place(F.unix_micros(f"{_METADATA}.file_modification_time"),
+                                          F.col(f"{_METADATA}.file_block_start")))
+            found.schema  # noqa: B018  (with Spark Connect, the first to ask the server)
     except AnalysisException:
         return df  # other sources, and what joins or aggregates have made, have no files
     return found
@@ -45,6 +50,17 @@ def in_topic() -> Column:
 def _place(part: Column, start: Column) -> Column:
     return F.struct(part.cast("bigint").alias("part"),
                     start.cast("bigint").alias("start")).alias(POSITION)
+
+
+@contextmanager
+def _unlogged() -> Iterator[None]:
+    """PySpark prints every refusal of a plan to standard error, with the whole stack of the JVM."""
+    logger = logging.getLogger("DataFrameQueryContextLogger")
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before
 
 
 def in_position(rows: pa.RecordBatch) -> pa.RecordBatch:

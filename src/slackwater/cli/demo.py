@@ -1,0 +1,77 @@
+"""`slackwater demo`: the whole story in one command."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+import webbrowser
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from slackwater.cli.show import print_json, print_parts, working
+
+__all__ = ["command"]
+
+_EVERY = 5.0  # seconds between lines where there is no terminal
+
+
+def command(
+    out: Annotated[Path, typer.Option(
+        "--out", "-o", metavar="FOLDER", help="Where feed, results and the report are written."
+    )] = Path("demo-output"),
+    show: Annotated[bool, typer.Option("--open", help="Open the report in a browser.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="What was found as JSON.")] = False,
+) -> None:
+    """A plant with unreliable sensors, seen by Spark alone and by Slackwater, and the truth."""
+    from slackwater.demo import page, story
+    from slackwater.evaluate.pictures import save_as
+    from slackwater.view.findings import write_findings
+
+    with _told("demo", quiet=json) as say:
+        told = story.run_demo(out, say)
+        say("drawing")
+        parts, picture = page.parts(told), page.picture(told)
+        report = out / "demo.html"
+        write_findings(report, page.TITLE, parts, [("leaks and missing readings", picture)])
+        save_as(picture, out / "demo.png")
+    if json:
+        print_json({**page.as_json(told), "report": str(report)})
+    else:
+        print_parts(parts)
+        typer.echo(f"{told.seconds:.0f} s. Report: {report}; the run itself: slackwater dashboard "
+                   f"{out / 'run.jsonl'}")
+    if show:
+        webbrowser.open(report.resolve().as_uri())
+
+
+@contextmanager
+def _told(what: str, *, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """Progress: a live line on a terminal, else a line of text every few seconds."""
+    if quiet or sys.stderr.isatty():
+        with working(what, quiet=quiet) as say:
+            yield say
+        return
+    now, ended, began = "", threading.Event(), time.monotonic()
+
+    def say_line(text: str) -> None:
+        nonlocal now
+        if text.partition(":")[0] != now.partition(":")[0]:
+            typer.echo(f"{what}: {text}", err=True)
+        now = text
+
+    def repeat() -> None:
+        while not ended.wait(_EVERY):
+            typer.echo(f"{what}: {now} ({time.monotonic() - began:.0f} s)", err=True)
+
+    thread = threading.Thread(target=repeat, name="slackwater-demo", daemon=True)
+    thread.start()
+    try:
+        yield say_line
+    finally:
+        ended.set()
+        thread.join()
