@@ -1,4 +1,4 @@
-"""What mkdocs does beyond turning pages into HTML: pages from the code, drawings, the navigation."""
+"""What mkdocs does beyond turning pages into HTML: made pages, drawings, the navigation."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """Put drawings into the page, tables of the experiments too; links to the examples stay here."""
+    """Put drawings and the experiments' tables into the page; links to examples stay here."""
     text = _DRAWING.sub(lambda found: _inline(found[1]), markdown)
     text = _OUTSIDE.sub(lambda found: f"](examples/{found[1] or 'index'}.md)", text)
     return _FROM_EXPERIMENTS.sub(lambda found: verdicts(found[1]), text)

@@ -93,7 +93,8 @@ def _draw(shown: Shown) -> Canvas:
                     f"Events a second apart: {', '.join(e for e in events if e != '.')}. "
                     f"Matches, {shown.told}: {names or 'none'}.")
     canvas.text(12, 20, shown.query, look="code")
-    canvas.text(12, 40, shown.told, "faint", look="small")
+    option = "" if shown.select == "skip_till_any" else f" (select: {shown.select})"
+    canvas.text(12, 40, shown.told + option, "faint", look="small")
     canvas.line([(_LEFT - 22, 66), (_LEFT + _STEP * len(events), 66)], "rule", arrow=True)
 
     def at(second: int) -> float:

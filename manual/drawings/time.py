@@ -29,8 +29,8 @@ def _two_lines(canvas: Canvas, upper: float, lower: float) -> None:
 
 
 def _delay() -> Canvas:
-    canvas = Canvas(640, 190, "Time, arrival and delay", "An event happens at 2 seconds and arrives "
-                    "at 4.3 seconds; its delay is the 2.3 seconds in between.")
+    canvas = Canvas(640, 190, "Time, arrival and delay", "An event happens at 2 seconds and "
+                    "arrives at 4.3 seconds; its delay is the 2.3 seconds in between.")
     _two_lines(canvas, 60, 130)
     canvas.line([(_x(2), 60), (_x(4.3), 130)], "mark", arrow=True)
     canvas.dot(_x(2), 60)
@@ -45,8 +45,8 @@ def _delay() -> Canvas:
 
 
 def _disorder() -> Canvas:
-    canvas = Canvas(640, 200, "Disorder", "Six events in the order of their times, and the order in "
-                    "which they arrive: A, C, B, D, F, E. The lines of B and C cross, and so do "
+    canvas = Canvas(640, 200, "Disorder", "Six events in the order of their times, and the order "
+                    "in which they arrive: A, C, B, D, F, E. The lines of B and C cross, and so do "
                     "those of E with D and F: B and E are out of order.")
     _two_lines(canvas, 60, 150)
     for name, time, arrival in _EVENTS:
@@ -64,8 +64,9 @@ def _disorder() -> Canvas:
 def _watermark() -> Canvas:
     canvas = Canvas(640, 330, "Buffer and watermark", "Events by arrival, to the right, and time, "
                     "upwards. The threshold rises with the arrival clock, two seconds below it. "
-                    "Events above it are held until it reaches their time, and leave in order; "
-                    "event E arrives below the watermark and is late.")
+                    "Events above it are held until it reaches their time, and leave in order; B "
+                    "arrives below it and leaves at once, because nothing later has left; E "
+                    "arrives below the watermark and is late.")
 
     def at(arrival: float, time: float) -> tuple[float, float]:
         return 70 + 66 * arrival, 280 - 34 * time
@@ -75,25 +76,28 @@ def _watermark() -> Canvas:
     canvas.text(620, 300, "arrival", "faint", at="end")
     canvas.text(10, 22, "time", "faint")
     canvas.line([at(0, 0), at(7.8, 7.8)], "faint", dashed=True)
-    canvas.text(at(7, 7)[0] - 14, at(7, 7)[1] - 8, "arrival clock", "faint", at="end")
+    canvas.text(at(5, 5.6)[0], at(5, 5.6)[1] - 8, "arrival clock", "faint", at="end")
     canvas.line([at(2, 0), at(8.4, 6.4)], "mark", width=2)
-    canvas.text(*at(6.3, 3.6), "clock − buffer (2 s)", "mark")
+    canvas.text(*at(2.35, 0.2), "clock − buffer (2 s)", "mark")
+    ready = sorted((max(arrival, time + 2), time) for name, time, arrival in _EVENTS if name != "E")
     steps, level = [at(0, 0)], 0.0
-    for _, time, _ in sorted((e for e in _EVENTS if e[0] not in "BE"), key=lambda e: e[1]):
-        steps += [at(time + 2, level), at(time + 2, time)]
+    for released, time in ready:
+        steps += [at(released, level), at(released, time)]
         level = time
     canvas.line([*steps, at(8.4, level)], "ready", width=2)
-    canvas.text(at(2.1, 0)[0] + 30, at(0, 0.25)[1], "watermark: greatest time released", "ready")
+    canvas.text(*at(5.25, 1.6), "watermark:", "ready")
+    canvas.text(*at(5.25, 1.0), "greatest time released", "ready")
     for name, time, arrival in _EVENTS:
         x, y = at(arrival, time)
-        if name == "E" or (name == "B" and arrival > time + 2):
+        if name == "E":
             canvas.cross(x, y)
-            canvas.text(x + 9, y + 5, f"{name} late" if name == "E" else name, "late")
+            canvas.text(x + 9, y + 5, "E late", "late")
             continue
-        canvas.line([(x, y), at(time + 2, time)], "held", width=3)
+        canvas.line([(x, y), at(max(arrival, time + 2), time)], "held", width=3)
         canvas.dot(x, y)
-        canvas.text(x - 6, y - 8, name, at="end")
-    canvas.text(*at(3.3, 4.05), "held", "held")
+        canvas.text(x + (9 if name == "B" else -6), y + (16 if name == "B" else -8), name,
+                    at="start" if name == "B" else "end")
+    canvas.text(*at(3.7, 3.15), "held", "held")
     return canvas
 
 
@@ -107,11 +111,11 @@ def _fates() -> Canvas:
     canvas.text(215, 112, "or any step", "faint", at="middle", look="small")
     for y, name, words, colour in (
             (35, "ready", "in time order", "ready"),
-            (95, "late", "its place had been released", "late"),
+            (95, "late", "its place was released", "late"),
             (155, "quarantined", "no usable time", "held")):
         canvas.line([(280, 95), (330, y), (372, y)], colour, width=2, arrow=True)
         canvas.text(382, y + 5, name, colour)
-        canvas.text(476, y + 5, words, "faint", look="small")
+        canvas.text(472, y + 5, words, "faint", look="small")
     return canvas
 
 
@@ -131,7 +135,8 @@ def _sources() -> Canvas:
         canvas.line([(_x(times[-1]), y - 13), (_x(times[-1]), y + 13)], "mark", width=3)
     canvas.line([(_x(least), 22), (_x(least), 172)], "ready", dashed=True)
     canvas.text(_x(least), 192, "threshold: the least frontier", "ready", at="middle")
-    canvas.text(_x(6.0) + 12, 38, "frontier: greatest time shown", "mark", at="end", look="small")
+    canvas.text(_x(6.0) + 10, 36, "frontier: greatest", "mark", look="small")
+    canvas.text(_x(6.0) + 10, 76, "time shown", "mark", look="small")
     return canvas
 
 
@@ -159,9 +164,9 @@ def _window() -> Canvas:
 
 
 def _interval() -> Canvas:
-    canvas = Canvas(640, 190, "Times that are intervals", "A door opened at some moment between 2.0 "
-                    "and 3.2 seconds, a lamp went on between 3.0 and 5.4. Whether they are within "
-                    "2 seconds of each other can only be said with a probability, the share of "
+    canvas = Canvas(640, 190, "Times that are intervals", "A door opened at some moment between "
+                    "2.0 and 3.2 seconds, a lamp went on between 3.0 and 5.4. Whether they are "
+                    "within 2 seconds of each other can only be said with a probability, the share of "
                     "pairs of moments for which it holds.")
     for y, name, low, high in ((55, "door", 2.0, 3.2), (115, "lamp", 3.0, 5.4)):
         canvas.text(16, y + 5, name, "faint")

@@ -17,9 +17,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 LONG = ("run", "dashboard", "gateway")
-"""Commands that go on until they are stopped: their arguments are checked, and the file of `run`."""
+"""Commands that go on until they are stopped: arguments are checked, and the file of `run`."""
 
-_BLOCK = re.compile(r"^(?:<!-- (?P<mark>[^\n]*) -->\n)?```(?P<kind>\w+)(?: title=\"(?P<title>[^\"]+)\")?"
+_BLOCK = re.compile(r"^(?:<!-- (?P<mark>[^\n]*) -->\n)?"
+                    r"```(?P<kind>\w+)(?: title=\"(?P<title>[^\"]+)\")?"
                     r"\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -99,10 +100,9 @@ def run_command(line: str, folder: Path) -> None:
 
     from slackwater.cli.command_line import app
 
-    try:
-        typer.main.get_command(app).main(words[1:], prog_name="slackwater", standalone_mode=False)
-    except SystemExit as ended:
-        assert not ended.code, line
+    ended = typer.main.get_command(app).main(words[1:], prog_name="slackwater",
+                                             standalone_mode=False)
+    assert not ended, line
 
 
 def _check_arguments(name: str, words: list[str], folder: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+
 from blocks import PAGES, needs_spark, run_python
 
 
