@@ -78,7 +78,7 @@ def _watermark() -> Canvas:
     canvas.line([at(0, 0), at(7.8, 7.8)], "faint", dashed=True)
     canvas.text(at(5, 5.6)[0], at(5, 5.6)[1] - 8, "arrival clock", "faint", at="end")
     canvas.line([at(2, 0), at(8.4, 6.4)], "mark", width=2)
-    canvas.text(*at(2.35, 0.2), "clock − buffer (2 s)", "mark")
+    canvas.text(*at(2, -0.6), "clock − buffer (2 s)", "mark", at="middle")
     ready = sorted((max(arrival, time + 2), time) for name, time, arrival in _EVENTS if name != "E")
     steps, level = [at(0, 0)], 0.0
     for released, time in ready:
@@ -166,7 +166,8 @@ def _window() -> Canvas:
 def _interval() -> Canvas:
     canvas = Canvas(640, 190, "Times that are intervals", "A door opened at some moment between "
                     "2.0 and 3.2 seconds, a lamp went on between 3.0 and 5.4. Whether they are "
-                    "within 2 seconds of each other can only be said with a probability, the share of "
+                    "within 2 seconds of each other can only be said with a "
+                    "probability, the share of "
                     "pairs of moments for which it holds.")
     for y, name, low, high in ((55, "door", 2.0, 3.2), (115, "lamp", 3.0, 5.4)):
         canvas.text(16, y + 5, name, "faint")

@@ -34,7 +34,8 @@ def commands_page() -> str:
     parts = ["# Commands",
              "`slackwater COMMAND --help` prints the same. Commands that print tables take "
              "`--json` for machines. Exit codes: 0 done; 1 done in part, or a run that failed; "
-             "2 a mistake in the arguments, the input or the file, with a message that says what to do.",
+             "2 a mistake in the arguments, the input or the file, with a "
+             "message that says what to do.",
              table(("command", "does"), [
                  (f"[`slackwater {name}`](#{_anchor(name)})", _first(command.help or ""))
                  for name, command in every])]
