@@ -30,7 +30,8 @@ demo: setup  ## a streaming job on local Spark: its own watermark against Slackw
 
 # side by side: the tests of the one Spark session mostly wait for it, the others mostly compute;
 # those that start a Spark of their own go with the others, which are done sooner
-APART := tests/spark/test_pipeline_on_connect.py tests/spark/test_run_dashboard.py
+APART := tests/spark/test_pipeline_on_connect.py tests/spark/test_run_dashboard.py \
+  tests/spark/test_new_user.py
 
 test: setup lint  ## everything: style, types, all tests
 	$(MAKE) -j2 --output-sync=target --no-print-directory others onspark
@@ -74,7 +75,7 @@ manual: setup  ## the manual, as pages in site/
 	@echo "site/index.html"
 
 newcomer: setup  ## the tutorial as a new user has it: a wheel, everything fetched, a real topic
-	SLACKWATER_CLEAN=1 $(BIN)/python -m pytest -q tests/manual/test_new_user.py
+	SLACKWATER_CLEAN=1 $(BIN)/python -m pytest -q tests/spark/test_new_user.py
 
 lock: setup  ## pin every dependency with its hash
 	$(BIN)/python -m pip install --quiet uv

@@ -7,6 +7,8 @@ page's own switch decides. ``python -m manual.drawings`` writes them all to docs
 
 from __future__ import annotations
 
+from functools import cache
+
 from manual.drawings.canvas import Canvas
 from manual.drawings.patterns import pattern_drawings
 from manual.drawings.policies import policy_drawings
@@ -15,6 +17,7 @@ from manual.drawings.time import time_drawings
 __all__ = ["drawings"]
 
 
+@cache
 def drawings() -> dict[str, str]:
     """Every drawing by its name, as SVG."""
     made: dict[str, Canvas] = {**time_drawings(), **policy_drawings(), **pattern_drawings()}

@@ -14,7 +14,6 @@ import sysconfig
 from pathlib import Path
 
 import pytest
-from parts.fixtures import kafka  # noqa: F401
 from parts.jars import spark_kafka
 
 from blocks import ROOT, blocks_of, said
@@ -40,7 +39,7 @@ def settings_of_this_machine(tmp_path_factory) -> Path:
     return folder
 
 
-def test_the_tutorial_as_written(wheel, kafka, settings_of_this_machine, tmp_path):  # noqa: F811
+def test_the_tutorial_as_written(wheel, kafka, settings_of_this_machine, tmp_path):
     environment = {
         "PATH": os.environ["PATH"], "HOME": os.environ["HOME"], "COLUMNS": "200", "TZ": "UTC",
         "KAFKA": kafka.address, "SPARK_CONF_DIR": str(settings_of_this_machine),
