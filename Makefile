@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test others quick onspark test-spark fuzz lint bench kill lock clean
+.PHONY: help setup demo test others quick onspark test-spark fuzz lint bench kill manual newcomer lock clean
 
 help:  ## this text
 	@echo "Slackwater: event streams that arrive late and out of order, put right on Spark."
@@ -30,7 +30,8 @@ demo: setup  ## a streaming job on local Spark: its own watermark against Slackw
 
 # side by side: the tests of the one Spark session mostly wait for it, the others mostly compute;
 # those that start a Spark of their own go with the others, which are done sooner
-APART := tests/spark/test_pipeline_on_connect.py tests/spark/test_run_dashboard.py
+APART := tests/spark/test_pipeline_on_connect.py tests/spark/test_run_dashboard.py \
+  tests/spark/test_new_user.py
 
 test: setup lint  ## everything: style, types, all tests
 	$(MAKE) -j2 --output-sync=target --no-print-directory others onspark
@@ -68,10 +69,18 @@ kill: setup  ## SIGKILLs of drivers, executors, gateways and brokers, nothing lo
 	$(BIN)/python tests/spark/kill_driver.py --kills 10
 	$(BIN)/python tests/kill/run_kills.py --kills 30
 
+# the theme prints an advertisement of its successor otherwise
+manual: setup  ## the manual, as pages in site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "site/index.html"
+
+newcomer: setup  ## the tutorial as a new user has it: a wheel, everything fetched, a real topic
+	SLACKWATER_CLEAN=1 $(BIN)/python -m pytest -q tests/spark/test_new_user.py
+
 lock: setup  ## pin every dependency with its hash
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --generate-hashes --no-header --no-emit-index-url --universal \
 	  --python-version 3.11 --all-extras --group dev pyproject.toml -o requirements.lock
 
 clean:  ## remove what was built
-	rm -rf $(VENV) artifacts demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) artifacts demo-output site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -74,13 +74,14 @@ class SnapshotError(SlackwaterError):
 class UnknownColumn(ConfigError):  # noqa: N818  (it reads as what it says: unknown column)
     """A column name that the data does not have, with the names that come close."""
 
-    def __init__(self, name: str, columns: Iterable[str], *, role: str, step: str) -> None:
+    def __init__(self, name: str, columns: Iterable[str], *, role: str, step: str,
+                 hint: str | None = None) -> None:
         columns = list(columns)
         super().__init__(
             f"there is no column {name!r} for the role {role!r}",
             step=step,
             expected=f"one of {', '.join(columns) or '(no columns at all)'}",
-            hint=did_you_mean(name, columns),
+            hint=did_you_mean(name, columns) or hint,
         )
 
 

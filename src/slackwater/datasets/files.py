@@ -112,7 +112,8 @@ def read_dataset(
     name = "standard input" if str(path) == "-" else path.name
     step = f"reading {name}"
     if roles.time not in columns and time is None:
-        raise UnknownColumn("time", columns, role="time", step=step)
+        raise UnknownColumn("time", columns, role="time", step=step,
+                            hint="say which column it is: --time COLUMN, in Python time=")
     roles.check(columns, step=step)
     roles = replace(roles, unit=settled_unit(table, roles))
     return Dataset(name if str(path) == "-" or path.is_dir() else _inner(path).stem,
