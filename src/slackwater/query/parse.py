@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from lark import Lark, Token, Tree
+from lark import Lark, Token, Tree, __version__
 from lark.exceptions import UnexpectedInput
 
 from slackwater.core.durations import micros
@@ -40,7 +42,24 @@ _SAME = {"==": "=", "<>": "!="}
 def grammar(name: str, start: str) -> Lark:
     """The parser of ``name.lark`` in this folder; made once."""
     return Lark.open(f"{name}.lark", rel_to=__file__, start=start, parser="lalr",
-                     propagate_positions=True, maybe_placeholders=True)
+                     propagate_positions=True, maybe_placeholders=True,
+                     cache=_tables(f"{name}-{start}"))
+
+
+def _tables(name: str) -> str | bool:
+    """Where the parser's tables are kept, which take 0.3 s to make; the name tells the grammars."""
+    from slackwater.core.compiled import cache_folder
+
+    folder = cache_folder()
+    if folder is None:
+        return False
+    texts = b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.lark")))
+    key = hashlib.blake2b(texts + __version__.encode(), digest_size=8).hexdigest()
+    try:
+        (folder / key).mkdir(exist_ok=True)
+    except OSError:
+        return False  # a folder that can only be read
+    return str(folder / key / name)
 
 
 def parse_tree(text: str, name: str, start: str, mistakes: Sequence[Mistake]) -> Tree:
