@@ -11,7 +11,7 @@ from benchmarks.result import Result, best_of
 from slackwater.core.events import Roles
 from slackwater.core.kernel import Out
 from slackwater.pattern import Match
-from slackwater.query.event_query import event_query
+from slackwater.query.event.query import event_query
 
 SECOND = 1_000_000
 START = 1_700_000_000 * SECOND

@@ -36,7 +36,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks.result import Result
 from slackwater.core.events import Roles
-from slackwater.query.event_query import event_query
+from slackwater.query.event.query import event_query
 from slackwater.reorder import KSlack
 from slackwater.spark import local_session, match, ready
 

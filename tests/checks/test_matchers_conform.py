@@ -14,8 +14,8 @@ from slackwater.checks import sample_events, yield_checks
 from slackwater.core.kernel import MemoryStore
 from slackwater.correlate import Correlate
 from slackwater.pattern import Match
-from slackwater.query.event_query import event_pattern
-from slackwater.query.pairs import PairQuery
+from slackwater.query.correlate.query import PairQuery
+from slackwater.query.event.query import event_pattern
 from tests.checks import as_param
 
 PATTERN = "EVENT SEQ(A a, !(B b), C c) WHERE [key] AND c.value > a.value WITHIN 300 milliseconds"

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from slackwater.core.events import Roles
-from slackwater.query.event_query import event_query
+from slackwater.query.event.query import event_query
 from slackwater.reorder import Reorder
 from slackwater.synchronise import FrontierSync
 

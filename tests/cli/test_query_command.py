@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from slackwater.cli import main
-from slackwater.query.explain import explain_event
+from slackwater.query import explain
 
 Query = Callable[..., tuple[int, str, str]]
 
@@ -105,7 +105,7 @@ def test_the_type_column_must_be_told_where_it_has_another_name(query: Query) ->
 def test_explain_prints_the_plan_and_reads_nothing(query: Query) -> None:
     code, out, err = query(f"EXPLAIN {NEGATED}")
     assert (code, err) == (0, "")
-    assert out == explain_event(NEGATED) + "\n"
+    assert out == explain(NEGATED) + "\n"
     assert "partition  by id" in out
     assert "negation   no b between a and c" in out
     assert json.loads(query(f"explain {NEGATED}", "--json")[1]) == {"plan": out.splitlines()}

@@ -12,10 +12,10 @@ from slackwater.correlate import Correlate, correlate_tables
 from slackwater.correlate.rows import check_columns, pair_columns
 from slackwater.datasets.files import read_dataset
 from slackwater.query import SelectQuery
-from slackwater.query.correlate_parse import parse_correlate
-from slackwater.query.correlate_plan import plan_correlate
+from slackwater.query.correlate.parse import parse_correlate
+from slackwater.query.correlate.plan import plan_correlate
 from slackwater.query.errors import QueryError
-from slackwater.query.event_query import event_query
+from slackwater.query.event.query import event_query
 from slackwater.reorder import Reorder
 from slackwater.synchronise import FrontierSync
 

@@ -13,7 +13,7 @@ from slackwater.core.errors import ConfigError
 from slackwater.core.kernel import MemoryStore
 from slackwater.correlate import Correlate, Predicate, find_pairs
 from slackwater.pattern import Match
-from slackwater.query.event_query import event_pattern
+from slackwater.query.event.query import event_pattern
 from slackwater.synchronise import (
     FrontierSync,
     IndexedListSync,

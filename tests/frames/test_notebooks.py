@@ -14,7 +14,7 @@ from slackwater.datasets import simulated
 from slackwater.evaluate import evaluate, profile
 from slackwater.evaluate.tune import tune
 from slackwater.pipeline import parse
-from slackwater.query.event_query import event_pattern
+from slackwater.query.event.query import event_pattern
 from slackwater.reorder import Static, Tide
 
 PIPELINE = """

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from slackwater.core.events import Roles
-from slackwater.query.event_query import event_query
+from slackwater.query.event.query import event_query
 
 ROLES = Roles("time", type="type", unit="s")
 START = 1_700_000_000

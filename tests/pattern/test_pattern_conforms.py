@@ -7,7 +7,7 @@ import pytest
 from slackwater.checks import sample_events, yield_checks
 from slackwater.core.events import Roles
 from slackwater.pattern import EMIT, SELECT
-from slackwater.query.event_query import event_query
+from slackwater.query.event.query import event_query
 from tests.checks import as_param
 
 ROLES = Roles("time", "arrival", type="type", key=("key",))

@@ -13,7 +13,7 @@ from slackwater.core.errors import ConfigError, SnapshotError
 from slackwater.core.events import Roles
 from slackwater.core.kernel import MemoryStore
 from slackwater.pattern import EMIT, SELECT
-from slackwater.query.event_query import event_query
+from slackwater.query.event.query import event_query
 
 ROLES = Roles("time", type="type", unit="s")
 START = 1_700_000_000

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from slackwater.core.events import Roles
-from slackwater.query.event_query import event_query
+from slackwater.query.event.query import event_query
 from tests.pattern import harness, oracle
 
 SECOND = 1_000_000

@@ -9,7 +9,7 @@ import pytest
 
 from slackwater.core.events import Roles
 from slackwater.pattern import EMIT
-from slackwater.query.event_query import event_query
+from slackwater.query.event.query import event_query
 from tests import transcripts
 from tests.pattern import harness
 

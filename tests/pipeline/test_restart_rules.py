@@ -16,7 +16,7 @@ from slackwater.correlate import Correlate
 from slackwater.pipeline import Pipeline, parse
 from slackwater.pipeline.fingerprint import FORMAT, changes, query_plan, read_plan
 from slackwater.query import SelectQuery
-from slackwater.query.event_query import event_query
+from slackwater.query.event.query import event_query
 from slackwater.synchronise import FrontierSync
 
 HEAD = struct.Struct("<4sHII")  # how a snapshot begins: magic, format, checksum, length of its head

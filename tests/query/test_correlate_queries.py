@@ -159,9 +159,10 @@ def test_the_plan_gives_the_kernel():
 
 
 def test_kinds_of_queries_are_told_apart():
-    assert query_kind("SELECT x FROM A a, B b") == "correlate"
-    assert query_kind("SELECT x FROM A a WHERE @a > 1") == "correlate"
-    assert query_kind('SELECT x FROM "my doors" AS a, B b') == "correlate"
+    assert query_kind("SELECT x FROM A a, B b WHERE |@a - @b| <= 1 s") == "correlate"
+    assert query_kind('SELECT x FROM "my doors" AS a, B b WHERE @a <= @b') == "correlate"
+    with pytest.raises(QueryError, match="a second stream"):
+        query_kind("SELECT x FROM A a WHERE @a > 1")
     for one in ("SELECT x, y FROM A [RANGE 1 s, SLIDE 1 s] GROUP BY x, y",
                 "SELECT x FROM A WHERE x IN ('FROM A a, B b', '@a') -- FROM A, B",
                 'SELECT "x@y", `@` FROM A'):

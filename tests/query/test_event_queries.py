@@ -9,8 +9,8 @@ import pytest
 
 from slackwater.core.events import Roles
 from slackwater.query.errors import QueryError
-from slackwater.query.event_query import EventPattern, event_query
-from slackwater.query.explain import explain_event
+from slackwater.query.event.explain import explain_event
+from slackwater.query.event.query import EventPattern, event_query
 
 ROLES = Roles("ts", type="kind")
 SCHEMA = pa.schema([("ts", pa.timestamp("us", "UTC")), ("kind", pa.string()), ("id", pa.int64()),

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.query.ast import Between, Binary, InList, IsNull, Literal, Name, Unary
-from slackwater.query.expression import compile, schema_lookup
-from slackwater.query.parse import parse_expression
+from slackwater.query.expr.arrow import compile, schema_lookup
+from slackwater.query.expr.parse import parse_expression
+from slackwater.query.expr.tree import Between, Binary, InList, IsNull, Literal, Name, Unary
 
 TABLE = pa.table({
     "a": [1, 2, None, 2**63 - 1], "b": [0, 2, 3, 4], "x": [1.5, None, 3.0, -2.0],

@@ -12,9 +12,9 @@ import pytest
 from slackwater.core.events import Roles
 from slackwater.query import make_query
 from slackwater.query.errors import QueryError
-from slackwater.query.event_query import event_query
-from slackwater.query.expression import compile, schema_lookup
-from slackwater.query.parse import parse_expression
+from slackwater.query.event.query import event_query
+from slackwater.query.expr.arrow import compile, schema_lookup
+from slackwater.query.expr.parse import parse_expression
 
 MOST = 2**63 - 1
 SCHEMA = pa.schema([("time", pa.int64()), ("type", pa.string()), ("v", pa.int64()),

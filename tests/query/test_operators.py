@@ -14,9 +14,9 @@ import pytest
 from slackwater.core.compiled import njit
 from slackwater.pattern.program import Condition, Op, Programs, assemble, run
 from slackwater.pattern.stacks import Events
-from slackwater.query.event_code import bits
-from slackwater.query.kinds import TYPES
-from slackwater.query.operators import OPERATORS, Operator, raw_kind
+from slackwater.query.event.code import bits
+from slackwater.query.expr.kinds import TYPES
+from slackwater.query.expr.operators import OPERATORS, Operator, raw_kind
 from tests.query import rules
 
 INT = [0, 1, -1, 2, 3, -7, 10, 1000, 2**31, 2**53 + 1, 2**62, -(2**62), 3037000500, -3037000500,

@@ -25,7 +25,7 @@ from pyspark.sql import functions as F
 import many
 from slackwater.core.events import Roles
 from slackwater.pattern import EMIT
-from slackwater.query.event_query import event_query
+from slackwater.query.event.query import event_query
 from slackwater.spark import match
 from slackwater.spark.operator_spec import Input, OperatorSpec
 from slackwater.spark.runner import carry

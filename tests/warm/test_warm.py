@@ -1,4 +1,4 @@
-"""`slackwater warm`: what it has run, no command compiles again; what it packs is found elsewhere."""
+"""What `slackwater warm` has run no command compiles again; what it packs is found elsewhere."""
 
 from __future__ import annotations
 

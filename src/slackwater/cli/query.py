@@ -19,11 +19,8 @@ from slackwater.core.plain import to_json
 from slackwater.core.table_run import TableRun, promised_loss
 from slackwater.datasets import Dataset
 from slackwater.datasets.files import file_format, write_table
-from slackwater.query import make_query, query_kind
-from slackwater.query.correlate_account import counted_pairs
-from slackwater.query.correlate_parse import parse_correlate
-from slackwater.query.event_query import event_pattern
-from slackwater.query.explain import explain_event
+from slackwater.query import compile, explain, parse, query_kind, streams_of
+from slackwater.query.correlate.account import counted_pairs
 from slackwater.view.findings import write_findings
 
 __all__ = ["command", "query_options"]
@@ -34,7 +31,7 @@ def command(
         metavar="[QUERY]", show_default=False,
         help="SELECT … FROM name [RANGE …, SLIDE …, DRATIO …] WHERE … GROUP BY …, "
              "EVENT SEQ(…) WHERE … WITHIN … RETURN …, or "
-             "SELECT … FROM A a, B b WHERE |@a − @b| <= …; EXPLAIN EVENT … prints the plan.",
+             "SELECT … FROM A a, B b WHERE |@a − @b| <= …; EXPLAIN in front prints the plan.",
     )] = None,
     file: Annotated[str | None, typer.Option(
         "--file", metavar="FILE", show_default=False,
@@ -86,17 +83,16 @@ def command(
     for path in (out, late_out):
         if path is not None:
             file_format(path)
-    if kind == "event" and (pattern := event_pattern(asked)).plan.tree.explain:
-        plan = explain_event(pattern)
+    if parse(asked).explain:
+        plan = explain(asked, **query_options(kind, slack, policy, emit, select))
         typer.echo(to_json({"plan": plan.splitlines()}) if json else plan)
         return
     if not data:
         raise ConfigError("there are no rows to query", step="query", expected="--data FILE",
-                          hint="only EXPLAIN EVENT … does without")
+                          hint="only EXPLAIN … does without")
     if kind == "correlate":
-        _refuse("is about one stream", "a query over two", slack=slack, policy=policy, emit=emit,
-                select=select)
-        streams = [stream.name for stream in parse_correlate(asked).streams]
+        query_options(kind, slack, policy, emit, select)
+        streams = streams_of(parse(asked))
         sides = {stream: interval_dataset(where, time=time, time_min=time_min, time_max=time_max,
                                           arrival=arrival, unit=unit)
                  for stream, where in named_files(data, streams).items()}
@@ -107,7 +103,7 @@ def command(
                               got=", ".join(data), hint="put the files into one folder")
         dataset = stream_dataset(data[0], kind, type_=type_, time=time, arrival=arrival,
                                  source=source, sequence=sequence, by=by, unit=unit)
-        kernel = make_query(asked, dataset.table.schema, dataset.roles,
+        kernel = compile(asked, dataset.table.schema, dataset.roles,
                             **query_options(kind, slack, policy, emit, select))
         time = dataset.roles.time
         answer = (_here if engine is options.EngineName.local else _on_spark)(kernel, dataset)
@@ -170,9 +166,11 @@ def query_options(kind: str, slack: str | None, policy: str | None, emit: str | 
     if slack is not None and policy is not None:
         raise ConfigError("--slack and --policy both say how long to wait", step="query",
                           hint="leave one out")
-    if kind == "select":
+    if kind == "correlate":
+        _refuse("is about one stream", "a query over two", slack=slack, policy=policy, emit=emit,
+                select=select)
+    if kind != "event":
         _refuse("is about matches: it needs an EVENT query", "SELECT", emit=emit, select=select)
-        return {"slack": slack, "policy": policy}
-    given = {"slack": slack if policy is None else policy, "emit": emit, "select": select}
+    given = {"slack": slack, "policy": policy, "emit": emit, "select": select}
     return {name: value for name, value in given.items() if value is not None}
 

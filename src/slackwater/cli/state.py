@@ -1,7 +1,9 @@
-"""`slackwater state show`: what a checkpoint holds."""
+"""`slackwater state`: what a checkpoint holds, and how it is divided."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
@@ -12,7 +14,7 @@ from slackwater.core.errors import ConfigError
 
 __all__ = ["app"]
 
-app = typer.Typer(no_args_is_help=True, help="Look into the state of a pipeline.")
+app = typer.Typer(no_args_is_help=True, help="Look into the state of a pipeline, or repartition it.")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -32,19 +34,10 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="JSON, and nothing else.")] = False,
 ) -> None:
     """Shards, keys, held rows, bytes, watermarks and the oldest held event of each step."""
-    try:
-        from slackwater.spark import local_session
+    with _session("read", quiet=as_json) as session:
         from slackwater.spark.run.state import read_state
-    except ImportError as error:
-        raise ConfigError("Spark is not installed", step="state", got=str(error),
-                          hint="pip install 'slackwater[spark]'") from None
-    if not as_json:
-        typer.echo("starting Spark to read the state …", err=True)
-    session = local_session()
-    try:
+
         steps = read_state(session, checkpoint, most=keys)
-    finally:
-        session.stop()
     if as_json:
         print_json([step.to_json() for step in steps])
         return
@@ -58,6 +51,60 @@ def show(
               _moment(mark["watermark"])] for r in rows for mark in r["marks"]]
     if marks:
         print_table("keys furthest back", ["step", "shard", "key", "held", "watermark"], marks)
+
+
+@app.command()
+def migrate(
+    checkpoint: Annotated[str, typer.Argument(
+        metavar="CHECKPOINT", show_default=False,
+        help="The checkpoint folder of a pipeline, or of one streaming query. Nothing may run "
+             "with it.")],
+    partitions: Annotated[int, typer.Option(
+        "--partitions", min=1, show_default=False,
+        help="How many tasks are to share the state from the next start on.")],
+    as_json: Annotated[bool, typer.Option("--json", help="JSON, and nothing else.")] = False,
+) -> None:
+    """Give the state another number of partitions: nothing is lost, results are the same."""
+    with _session("move", quiet=as_json) as session:
+        from slackwater.spark.run.partitions import migrate_state
+
+        moved = migrate_state(session, checkpoint, partitions)
+    if as_json:
+        print_json([query.to_json() for query in moved])
+        return
+    print_table(checkpoint, ["query", "partitions before", "now", "shards of each step"],
+                [[m.query, m.before, m.after,
+                  ", ".join(f"{step} {count}" for step, count in m.steps.items()) or "–"]
+                 for m in moved])
+    for m in moved:
+        for step, count in m.steps.items():
+            if count < partitions:
+                typer.echo(f"{step}: its state is in {_times(count)}, and so in at most as many "
+                           "partitions" + (
+                               " (rows of all keys are together, or steps that feed each other "
+                               "have no key in common)" if count == 1 else
+                               "; a new checkpoint can have more with shards:"), err=True)
+
+
+def _times(shards: int) -> str:
+    return "one shard" if shards == 1 else f"{shards} shards"
+
+
+@contextmanager
+def _session(purpose: str, *, quiet: bool) -> Iterator[Any]:
+    """A Spark of this machine, for one command."""
+    try:
+        from slackwater.spark import local_session
+    except ImportError as error:
+        raise ConfigError("Spark is not installed", step="state", got=str(error),
+                          hint="pip install 'slackwater[spark]'") from None
+    if not quiet:
+        typer.echo(f"starting Spark to {purpose} the state …", err=True)
+    session = local_session()
+    try:
+        yield session
+    finally:
+        session.stop()
 
 
 def _moment(us: Any) -> str:

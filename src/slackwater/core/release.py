@@ -24,8 +24,8 @@ from slackwater.core.compiled import njit
 from slackwater.core.events import NEVER
 from slackwater.core.state.order import order_of
 
-__all__ = ["Released", "Walk", "advance_to", "is_late", "mark_of", "order_by_key", "promise_walk",
-           "release_by", "released", "take", "walk_over"]
+__all__ = ["Released", "Walk", "advance_to", "inline", "is_late", "mark_of", "order_by_key",
+           "promise_walk", "release_by", "released", "take", "walk_over"]
 
 Int64 = NDArray[np.int64]
 

@@ -26,25 +26,39 @@ def _uniform_regions(
     hi: int, least: float, left: bool, all_p: bool, base: NDArray[np.int32],
     target: NDArray[np.int32], probability: NDArray[np.float64], count: int,
 ) -> int:
-    """`by_regions` of two uniforms: nothing but numbers and plain columns in the loop."""
+    """`by_regions` of two uniforms: nothing but numbers and plain columns in the loops."""
+    keep = len(probability) > 0
     for i in range(len(first)):
         m, x = first[i], last[i]
         begin, end = found.b[i], found.c[i]
-        for t in range(found.a[i], found.d[i]):
-            p = np.nan
-            if all_p or t < begin or t >= end:
+        if all_p:
+            begin = end = found.d[i]
+        for side in range(2):
+            for t in range(found.a[i] if side == 0 else end, begin if side == 0 else found.d[i]):
                 p = probe_uniform(m, x, target_first[t], target_last[t], lo, hi, least, left)
-                if p < 0.0:
-                    continue
-            base[count], target[count], probability[count] = i, t, p
-            count += 1
+                if p >= 0.0:
+                    base[count], target[count] = i, t
+                    if keep:
+                        probability[count] = p
+                    count += 1
+            if side == 0:
+                to = count + end - begin
+                base[count:to] = i
+                for t in range(end - begin):
+                    target[count + t] = begin + t
+                if keep:
+                    probability[count:to] = np.nan
+                count = to
     return count
 
 
 @njit(cache=True, nogil=True)
 def by_regions(first: Int64, last: Int64, targets: Targets, found: Regions, task: Task, all_p: bool,
                pairs: Pairs, count: int, counters: Int64) -> tuple[Pairs, int]:
-    """Take what is certain, probe what is not; `all_p`: compute the probability of all."""
+    """Take what is certain, probe what is not; `all_p`: compute the probability of all.
+
+    Where both are uniform, pairs without room for probabilities get none.
+    """
     all_, unseen = (found.d - found.a).sum(), (found.c - found.b).sum()
     counters[0] += all_ - unseen
     counters[2] += unseen

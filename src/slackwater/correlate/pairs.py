@@ -27,9 +27,9 @@ class Pairs(NamedTuple):
     probability: NDArray[np.float64]
 
 
-def room(n: int) -> Pairs:
+def room(n: int, probabilities: bool = True) -> Pairs:
     """Room for n pairs."""
-    return Pairs(np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n))
+    return Pairs(np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n if probabilities else 0))
 
 
 @njit(cache=True)

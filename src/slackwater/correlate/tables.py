@@ -100,7 +100,7 @@ def _search(
     left: tuple[Int64, Int64], right: tuple[Int64, Int64], predicate: Predicate, confidence: float,
     keys: tuple[Int64, Int64] | None, horizon: int | None,
     distribution: tuple[Distribution, Distribution], probability: bool, algorithm: str,
-    threads: int, most: int | None = None,
+    threads: int, most: int | None = None, probabilities: bool = True,
 ) -> tuple[list[Pairs], Int64]:
     """The pairs, in parts by the left's latest time; and the counters."""
     check_confidence(confidence)
@@ -124,7 +124,8 @@ def _search(
         def part(begin: int, end: int) -> tuple[Pairs, Int64]:
             counters = np.zeros(len(COUNTERS), np.int64)
             pairs = match(algorithm, key[begin:end], bases.first[begin:end],
-                          bases.last[begin:end], targets, what, probability, counters)
+                          bases.last[begin:end], targets, what, probability, counters,
+                          probabilities=probabilities)
             relabel(pairs, base_order[begin:end], target_order)
             return pairs, counters
 
@@ -214,7 +215,7 @@ def correlate_tables(
     parts, _ = _search(
         ends1, ends2, predicate, confidence, codes,
         None if horizon is None else micros(horizon, name="horizon"), as_pair(distribution),
-        probability, algorithm, threads, max_pairs)
+        probability, algorithm, threads, max_pairs, columns is None or "probability" in columns)
     count = sum(len(pairs.base) for pairs in parts)
     if notes is not None:
         for name, (rows, _, good, _) in zip(("left", "right"), sides, strict=True):

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from slackwater.core.kernel import Store
 from slackwater.core.release import Walk
-from slackwater.reorder.policy import Estimator, Policy, Seen
+from slackwater.reorder.estimator import Estimator, Seen
+from slackwater.reorder.policy import Policy
 
 __all__ = ["Traced"]
 

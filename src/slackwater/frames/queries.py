@@ -11,9 +11,8 @@ from slackwater.frames.answer import answered
 from slackwater.frames.arrow import arrow_in
 from slackwater.frames.roles import roles_of
 from slackwater.frames.stages import run_frame
-from slackwater.query import make_query, query_kind
-from slackwater.query.correlate_account import counted_pairs
-from slackwater.query.correlate_parse import parse_correlate
+from slackwater.query import compile, parse, query_kind, streams_of
+from slackwater.query.correlate.account import counted_pairs
 from slackwater.reorder import Policy
 
 __all__ = ["match", "query"]
@@ -73,11 +72,8 @@ def query(
     roles = roles_of(given.table, {"time": time, "arrival": arrival, "source": source,
                                    "sequence": sequence, "type": type}, step="query",
                      wanted=wanted, by=by, unit=unit)
-    if kind == "event":
-        options["slack"] = policy if slack is None else slack
-    else:
-        options |= {"slack": slack, "policy": policy}
-    return run_frame(make_query(text, given.table.schema, roles, **options), given, roles)
+    kernel = compile(text, given.table.schema, roles, slack=slack, policy=policy, **options)
+    return run_frame(kernel, given, roles)
 
 
 def match(
@@ -115,12 +111,12 @@ def match(
     roles = roles_of(given.table, {"time": time, "arrival": arrival, "source": source,
                                    "sequence": sequence, "type": type}, step="match",
                      wanted=(*_STREAM, "type"), by=by, unit=unit)
-    kernel = make_query(pattern, given.table.schema, roles, slack=slack, **options)
+    kernel = compile(pattern, given.table.schema, roles, slack=slack, **options)
     return run_frame(kernel, given, roles)
 
 
 def _two(frames: Any, text: str, *, time: str | None, unit: str | None, **options: Any) -> Any:
-    streams = [stream.name for stream in parse_correlate(text).streams]
+    streams = streams_of(parse(text))
     if not isinstance(frames, Mapping) or not set(streams) <= set(frames):
         raise ConfigError("the query reads two streams", step="query",
                           expected="{" + ", ".join(f'"{name}": frame' for name in streams) + "}")

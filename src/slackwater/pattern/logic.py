@@ -25,8 +25,8 @@ from slackwater.pattern.pattern import Bound
 from slackwater.pattern.result import identify, ready_batch, ready_schema
 from slackwater.pattern.run import FOREVER, Batch, Passed, Runner, less
 from slackwater.pattern.skip import Skipper
+from slackwater.reorder.estimator import Seen
 from slackwater.reorder.logic import running_numbers
-from slackwater.reorder.policy import Seen
 
 __all__ = ["MatchLogic"]
 

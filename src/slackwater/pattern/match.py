@@ -45,7 +45,7 @@ class Match(Stage):
     Parameters
     ----------
     pattern
-        What to find; `slackwater.query.event_query` makes it out of an ``EVENT …`` text.
+        What to find; `slackwater.query.event.query` makes it out of an ``EVENT …`` text.
     roles
         Which columns are time, type, arrival, sequence, key.  Without a `sequence`, events of equal
         time form no sequence; with it, equal times are ordered by it (NULL comes first).
@@ -85,7 +85,7 @@ class Match(Stage):
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from slackwater.query.event_query import event_pattern
+    >>> from slackwater.query.event.query import event_pattern
     >>> shoplifting = event_pattern('''
     ...     EVENT SEQ(SHELF s, !(CHECKOUT c), EXIT e)
     ...     WHERE s.id = c.id AND c.id = e.id

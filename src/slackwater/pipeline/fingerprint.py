@@ -8,7 +8,7 @@ free.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from slackwater import __version__
@@ -19,9 +19,9 @@ from slackwater.pipeline.kernels import make_kernel
 from slackwater.pipeline.option import shown
 from slackwater.pipeline.steps import Step, StreamName
 
-__all__ = ["FORMAT", "Change", "changes", "query_plan", "read_plan"]
+__all__ = ["FORMAT", "Change", "as_planned", "changes", "query_plan", "read_plan"]
 
-FORMAT = 2
+FORMAT = 3
 
 _FREE = ("servers", "options", "starting", "max_rows", "max_files_per_batch", "token", "user",
          "password")
@@ -36,15 +36,22 @@ _DEFAULT = "(default)"
 
 @dataclass(frozen=True)
 class Change:
-    """Something that is not as it was when the checkpoint was written."""
+    """Something that is not as it was when the checkpoint was written.
+
+    `refused`: why the stored state cannot be gone on with.  `afresh`: the step that starts without
+    it, for it held nothing.
+    """
 
     where: str
     old: Any
     new: Any
     refused: str | None = None
+    afresh: str | None = None
 
     def __str__(self) -> str:
         text = f"{self.where}: {_told(self.old)} → {_told(self.new)}"
+        if self.afresh is not None:
+            return f"{text}: it had released everything, and starts afresh"
         return text if self.refused is None else f"{text}: {self.refused}"
 
 
@@ -60,6 +67,7 @@ def query_plan(pipeline: Pipeline, query: Query) -> dict[str, Any]:
                     if n in pipeline.sources},
         "steps": {n: _step(pipeline.steps[n]) for n in nodes if n in pipeline.steps},
         "sinks": {s.name: getattr(s.config, "path", None) for s in query.sinks},
+        "streams": {s.name: str(s.stream) for s in query.sinks},
     }
     return {name: pipeline.secrets.clean(part) for name, part in plan.items()}
 
@@ -72,7 +80,31 @@ def _source(config: SourceConfig) -> dict[str, Any]:
 def _step(step: Step) -> dict[str, Any]:
     return {"kind": step.kind, "inputs": [str(s) for s in step.inputs], "text": step.text,
             "options": {name: list(value) if isinstance(value, tuple) else value
-                        for name, value in step.options.items()}}
+                        for name, value in step.options.items()}, "ordered": step.ordered}
+
+
+def _stored_step(name: str, plan: Mapping[str, Any]) -> Step:
+    """The step that `_step` told of."""
+    options = {n: tuple(v) if isinstance(v, list) else v for n, v in plan["options"].items()}
+    return Step(name, plan["kind"], tuple(StreamName.parse(s) for s in plan["inputs"]),
+                plan["text"], options, plan["ordered"])
+
+
+def as_planned(old: Mapping[str, Any], pipeline: Pipeline) -> Pipeline:
+    """A pipeline with the steps, and the streams of sinks, that a stored plan has.
+
+    Its sources are those of now: what rows they give may not change, and how to get at them is
+    known now.  So are its sinks, without those that are new.
+    """
+    steps: dict[str, Step] = {}
+    streams: dict[str, str] = {}
+    for plan in old["queries"].values():
+        for name, step in plan["steps"].items():
+            steps.setdefault(name, _stored_step(name, step))
+        streams.update(plan["streams"])
+    sinks = {name: replace(sink, stream=StreamName.parse(streams[name]))
+             for name, sink in pipeline.sinks.items() if name in streams}
+    return replace(pipeline, steps=steps, sinks=sinks)
 
 
 def read_plan(plan: Any) -> dict[str, Any]:
@@ -89,8 +121,12 @@ def read_plan(plan: Any) -> dict[str, Any]:
     return plan
 
 
-def changes(old: Mapping[str, Any], pipeline: Pipeline) -> Iterator[Change]:
-    """What has changed since a plan was stored, each with the reason if it is refused."""
+def changes(old: Mapping[str, Any], pipeline: Pipeline, *,
+            drained: bool = False) -> Iterator[Change]:
+    """What has changed since a plan was stored, each with the reason if it is refused.
+
+    With `drained` the steps of the main query hold nothing, and may start afresh.
+    """
     if old["name"] != pipeline.name:
         yield Change("name", old["name"], pipeline.name,
                      "the checkpoint is another pipeline's")
@@ -101,7 +137,12 @@ def changes(old: Mapping[str, Any], pipeline: Pipeline) -> Iterator[Change]:
             yield Change(f"query {query.name}", None, "new: it reads its sources from the start")
             continue
         yield from _sources(before["sources"], now["sources"])
-        yield from _steps(before["steps"], now["steps"], pipeline, apart=query.name != MAIN)
+        apart = query.name != MAIN
+        for name in sorted(before["steps"].keys() | now["steps"].keys()):
+            for change in _step_changes(name, before["steps"].get(name), now["steps"].get(name),
+                                        pipeline, apart=apart):
+                yield (replace(change, refused=None, afresh=name)
+                       if change.refused and drained and not apart else change)
         for name in now["sinks"].keys() - before["sinks"].keys():
             yield Change(f"sinks.{name}", None, "new: it gets rows from now on")
     here = {query.name for query in pipeline.queries}
@@ -123,39 +164,37 @@ def _sources(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]
                              "the stored offsets are of other rows")
 
 
-def _steps(old: Mapping[str, Any], new: Mapping[str, Any], pipeline: Pipeline, *,
-           apart: bool) -> Iterator[Change]:
-    for name in sorted(old.keys() | new.keys()):
-        before, now = old.get(name), new.get(name)
-        where = f"steps.{name}"
-        if before is None or now is None:
-            # in the main query each step has a state of its own
-            came = "new: it sees rows from now on" if before is None else None
-            yield Change(where, before and before["kind"], came if not apart else now and
-                         now["kind"], "the stored state is of other steps" if apart else None)
+def _step_changes(name: str, before: Any, now: Any, pipeline: Pipeline, *,
+                  apart: bool) -> Iterator[Change]:
+    where = f"steps.{name}"
+    if before is None or now is None:
+        # in the main query each step has a state of its own
+        came = "new: it sees rows from now on" if before is None else None
+        yield Change(where, before and before["kind"], came if not apart else now and
+                     now["kind"], "the stored state is of other steps" if apart else None)
+        return
+    for part in ("kind", "inputs", "text"):
+        if _same_text(before[part]) != _same_text(now[part]):
+            yield Change(f"{where}.{part}", before[part], now[part],
+                         "the stored state is of another step")
+    options = before["options"], now["options"]
+    free = []
+    for option in sorted(options[0].keys() | options[1].keys()):
+        pair = options[0].get(option, _DEFAULT), options[1].get(option, _DEFAULT)
+        if pair[0] == pair[1]:
             continue
-        for part in ("kind", "inputs", "text"):
-            if _same_text(before[part]) != _same_text(now[part]):
-                yield Change(f"{where}.{part}", before[part], now[part],
-                             "the stored state is of another step")
-        options = before["options"], now["options"]
-        free = []
-        for option in sorted(options[0].keys() | options[1].keys()):
-            pair = options[0].get(option, _DEFAULT), options[1].get(option, _DEFAULT)
-            if pair[0] == pair[1]:
-                continue
-            if option not in _KERNEL_DECIDES:
-                yield Change(f"{where}.{option}", *pair, "the stored state depends on it")
-            elif option == "quiet" and _never(options[0]) != _never(options[1]):
-                yield Change(f"{where}.{option}", *pair,
-                             "the query's clock would come or go, and its offsets know it")
-            else:
-                free.append(option)
-        if free:
-            refused = _kernel_refuses(before, pipeline.steps[name], pipeline)
-            for option in free:
-                yield Change(f"{where}.{option}", options[0].get(option, _DEFAULT),
-                             options[1].get(option, _DEFAULT), refused)
+        if option not in _KERNEL_DECIDES:
+            yield Change(f"{where}.{option}", *pair, "the stored state depends on it")
+        elif option == "quiet" and _never(options[0]) != _never(options[1]):
+            yield Change(f"{where}.{option}", *pair,
+                         "the query's clock would come or go, and its offsets know it")
+        else:
+            free.append(option)
+    if free:
+        refused = _kernel_refuses(before, pipeline.steps[name], pipeline)
+        for option in free:
+            yield Change(f"{where}.{option}", options[0].get(option, _DEFAULT),
+                         options[1].get(option, _DEFAULT), refused)
 
 
 def _same_text(value: Any) -> Any:
@@ -169,9 +208,7 @@ def _never(options: Mapping[str, Any]) -> bool:
 def _kernel_refuses(old: Mapping[str, Any], step: Step, pipeline: Pipeline) -> str | None:
     """Ask the kernel itself: restore what the old one wrote, before any row, in the new one."""
     schemas = [pipeline.schemas.get(s) for s in step.inputs]
-    options = {n: tuple(v) if isinstance(v, list) else v for n, v in old["options"].items()}
-    before = Step(step.name, old["kind"], tuple(StreamName.parse(s) for s in old["inputs"]),
-                  old["text"], options)
+    before = _stored_step(step.name, old)
     try:
         one, two = make_kernel(before, schemas).kernel, make_kernel(step, schemas).kernel
         if one is not None and two is not None:

@@ -16,11 +16,7 @@ from slackwater.dedupe import Dedupe
 from slackwater.pattern.result import ready_schema
 from slackwater.pipeline.columns import ARRIVAL, RAW
 from slackwater.pipeline.steps import Step
-from slackwater.query import SelectQuery
-from slackwater.query.correlate_parse import parse_correlate
-from slackwater.query.correlate_plan import plan_correlate
-from slackwater.query.event_query import event_query
-from slackwater.query.recognise import RecogniseQuery
+from slackwater.query import compile
 from slackwater.reorder import Reorder
 from slackwater.synchronise import method_named
 
@@ -131,23 +127,15 @@ def _synchronise(step: Step, schema: pa.Schema | None) -> Made:
 def _select(step: Step, schema: pa.Schema | None) -> Made:
     if schema is None:
         return Made(None, None)
-    kernel = SelectQuery(step.text or "", schema, _roles(step, schema), **kernel_options(step))
-    return Made(kernel, kernel.result_schema)
-
-
-def _recognise(step: Step, schema: pa.Schema | None) -> Made:
-    if schema is None:
-        return Made(None, None)
-    kernel = RecogniseQuery(step.text or "", schema, _roles(step, schema), **kernel_options(step))
+    kernel: Any = compile(step.text or "", schema, _roles(step, schema), **kernel_options(step))
     return Made(kernel, kernel.result_schema)
 
 
 def _event(step: Step, schema: pa.Schema | None) -> Made:
     roles = _roles(step, schema, type=step.options.get("type", "type"))
-    kernel = event_query(step.text or "", roles, **kernel_options(step))
+    kernel: Any = compile(step.text or "", schema, roles, **kernel_options(step))
     if schema is None:
         return Made(kernel, None)
-    roles.check(schema.names, step="match")
     bound = kernel.pattern.bind(schema, roles)
     return Made(kernel, ready_schema(kernel.pattern.components, schema, bound))
 
@@ -161,11 +149,9 @@ def _interval_roles(step: Step, schema: pa.Schema | None) -> Roles:
 def _pairs(step: Step, left: pa.Schema | None, right: pa.Schema | None) -> Made:
     if left is None or right is None:
         return Made(None, None)
-    plan = plan_correlate(parse_correlate(step.text or ""), left, right)
-    roles = _interval_roles(step, left)
-    for schema in (left, right):
-        roles.check(schema.names, step="query")
-    return Made(plan.correlate(roles=roles, **kernel_options(step)), plan.schema)
+    kernel: Any = compile(step.text or "", (left, right), _interval_roles(step, left),
+                          **kernel_options(step))
+    return Made(kernel, kernel.plan.schema)
 
 
 def _correlate(step: Step, left: pa.Schema | None, right: pa.Schema | None) -> Made:
@@ -191,6 +177,6 @@ def _sql(step: Step, *schemas: pa.Schema | None) -> Made:
 
 _MAKERS: dict[str, Any] = {
     "dedupe": _dedupe, "reorder": _reorder, "synchronise": _synchronise, "select": _select,
-    "recognise": _recognise,
+    "recognise": _select,
     "event": _event, "pairs": _pairs, "correlate": _correlate,
 }

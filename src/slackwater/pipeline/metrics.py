@@ -14,7 +14,8 @@ from slackwater.pipeline.document import Pipeline
 from slackwater.pipeline.option import shown
 from slackwater.pipeline.run_log import RunLog, stamped
 from slackwater.pipeline.steps import Step
-from slackwater.query.select_parse import parse_select
+from slackwater.query import parse_as
+from slackwater.query.select.tree import Select
 from slackwater.reorder import Policy, as_policy, default_policy
 
 __all__ = ["Health", "Numbers", "QueryNumbers", "StreamNumbers", "loss_bound"]
@@ -240,7 +241,7 @@ class Numbers:
 
 def loss_bound(step: Step) -> float | None:
     """The share of late rows that a step promises to stay under, if its policy has one."""
-    if step.kind == "select" and (ratio := parse_select(step.text or "").dratio) is not None:
+    if step.kind == "select" and (ratio := parse_as(Select, step.text).dratio) is not None:
         return float(ratio)
     if step.kind not in ("reorder", "select", "event"):
         return None

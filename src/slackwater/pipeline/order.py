@@ -12,9 +12,10 @@ from dataclasses import replace
 from typing import Any
 
 from slackwater.pipeline.steps import Step, StreamName
-from slackwater.query.ast import Name
-from slackwater.query.recognise.parse import parse_recognise
-from slackwater.query.select_parse import parse_select
+from slackwater.query import parse_as
+from slackwater.query.expr.tree import Name
+from slackwater.query.recognise.tree import Recognise
+from slackwater.query.select.tree import Select
 
 __all__ = ["follows_in_order", "in_order", "keys_of", "order_of", "time_of"]
 
@@ -24,7 +25,7 @@ _TWO = ("correlate", "pairs")
 
 def time_of(step: Step) -> str:
     """The column by whose time a step goes."""
-    if step.kind == "recognise" and (order := parse_recognise(step.text or "").order):
+    if step.kind == "recognise" and (order := parse_as(Recognise, step.text).order):
         return order[0].column.name
     named = "time_max" if step.kind in _TWO else "time"
     return str(step.options.get(named, named))
@@ -33,9 +34,9 @@ def time_of(step: Step) -> str:
 def keys_of(step: Step) -> tuple[str, ...]:
     """The columns whose values a step keeps apart: a SELECT its groups, unless it says `by`."""
     if step.kind == "recognise" and not step.keys:
-        return tuple(name.name for name in parse_recognise(step.text or "").partition)
+        return tuple(name.name for name in parse_as(Recognise, step.text).partition)
     if step.kind == "select" and not step.keys:
-        return tuple(name.name for name in parse_select(step.text or "").group)
+        return tuple(name.name for name in parse_as(Select, step.text).group)
     return step.keys
 
 
@@ -64,7 +65,7 @@ def follows_in_order(step: Step, stream: StreamName, steps: Mapping[str, Step]) 
 
 def _window_ends(step: Step) -> set[str]:
     """The columns of a query's results that hold the end of their window."""
-    return {item.name or "window_end" for item in parse_select(step.text or "").items
+    return {item.name or "window_end" for item in parse_as(Select, step.text).items
             if isinstance(item.expr, Name) and item.expr.name == "window_end"}
 
 
@@ -76,6 +77,6 @@ def in_order(step: Step, steps: Mapping[str, Step]) -> Step:
     options: dict[str, Any] = {**step.options, "arrival": time_of(step)}
     if not {"slack", "policy"} & set(step.options) and (
             step.kind in ("event", "recognise")
-            or (step.kind == "select" and parse_select(step.text or "").dratio is None)):
+            or (step.kind == "select" and parse_as(Select, step.text).dratio is None)):
         options["slack"] = "0s"  # what comes in order need not be waited for
     return replace(step, options=options, ordered=True)

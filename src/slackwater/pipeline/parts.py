@@ -21,12 +21,8 @@ from slackwater.pipeline.nodes import UNSET, Entry, Node
 from slackwater.pipeline.sql_streams import sql_streams
 from slackwater.pipeline.steps import KINDS, OPTIONS, PASSED_ON, Step, StreamName
 from slackwater.pipeline.values import BAD, OptionReader, check_names, read_config
-from slackwater.query import QueryError, query_kind
-from slackwater.query.correlate_parse import parse_correlate
-from slackwater.query.event_query import event_pattern
-from slackwater.query.recognise.parse import parse_recognise
-from slackwater.query.recognise_text import is_recognise
-from slackwater.query.select_parse import parse_select
+from slackwater.query import QueryError, parse, query_kind, streams_of
+from slackwater.query.event.query import event_pattern
 from slackwater.reorder import as_policy
 
 __all__ = ["ReadSink", "ReadSource", "ReadStep", "read_dead_letters", "read_sinks",
@@ -228,17 +224,14 @@ class _StepReader:
 
     def _query(self, text: str, node: Node, entries: Mapping[str, Entry],
                where: str) -> tuple[str, tuple[StreamName, ...], str]:
-        kind = query_kind(text)
-        if kind == "select" and is_recognise(text):
-            return "recognise", (StreamName.parse(parse_recognise(text).source),), text
-        if kind == "select":
-            return "select", (StreamName.parse(parse_select(text).source),), text
-        if kind == "correlate":
-            streams = tuple(StreamName.parse(s.name) for s in parse_correlate(text).streams)
-            return "pairs", streams, text
-        if event_pattern(text).plan.tree.explain:
+        kind, query = query_kind(text), parse(text)
+        if query.explain:
             self._reader.bad(node, where, "EXPLAIN gives no rows",
-                             hint="slackwater query 'EXPLAIN EVENT …' prints the plan")
+                             hint="slackwater query 'EXPLAIN …' prints the plan")
+        streams = tuple(StreamName.parse(name) for name in streams_of(query))
+        if kind != "event":
+            return "pairs" if kind == "correlate" else kind, streams, text
+        event_pattern(text)  # what is wrong with it is to be told here
         if "from" not in entries:
             self._reader.mistakes.add(self._entry.place, self._where, "from is missing",
                                       expected="the stream that the pattern is looked for in")

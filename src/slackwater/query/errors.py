@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from slackwater.core.errors import ConfigError
 from slackwater.core.names import is_reserved
-from slackwater.query.ast import Span
+from slackwater.query.expr.tree import Span
 
 __all__ = ["QueryError", "check_result_name"]
 

@@ -1,135 +1,156 @@
-"""EXPLAIN: the plan of an EVENT query, in words."""
+"""EXPLAIN: the plan of any query, with the options it would run with, in words."""
 
 from __future__ import annotations
 
-from slackwater.core.durations import format_duration
-from slackwater.pattern.schedule import Component
-from slackwater.query.ast import Expr
-from slackwater.query.event_plan import EventPlan
-from slackwater.query.event_query import EventPattern
+from typing import Any
 
-__all__ = ["explain_event"]
+from slackwater.core.durations import format_duration, micros
+from slackwater.query.correlate.timing import split_timing
+from slackwater.query.correlate.tree import CorrelateTree
+from slackwater.query.event.explain import explain_event
+from slackwater.query.event.query import EventPattern
+from slackwater.query.event.tree import EventTree
+from slackwater.query.expr.tree import Node
+from slackwater.query.language import parse
+from slackwater.query.recognise.tree import Recognise
+from slackwater.query.select.tree import Select
+from slackwater.reorder import Policy
+
+__all__ = ["explain"]
+
+_STRATEGIES = {
+    "skip_till_any": "skip_till_any: every combination of events is a match",
+    "skip_till_next": "skip_till_next: irrelevant events are skipped, relevant ones are not",
+    "strict": "strict: the events of a match follow each other directly",
+}
+_ROWS = {"one": "one row per match", "all": "all rows of a match", "omit": "all rows of a match, "
+         "without empty matches", "unmatched": "all rows, those without a match too"}
+_SKIPS = {"past": "after its last row", "next": "after its first row",
+          "first": "at the first {0}", "last": "at the last {0}"}
 
 
-def explain_event(pattern: EventPattern | str) -> str:
-    """Tell what is checked where.
+def explain(text: str, **options: Any) -> str:
+    """Tell what a query does, and in which order.
+
+    Parameters
+    ----------
+    text
+        The query, with or without EXPLAIN.
+    options
+        Those of `compile`; what is not said has its default.
 
     Examples
     --------
-    >>> print(explain_event('''EVENT SEQ(SHELF s, !(CHECKOUT c), EXIT e)
-    ...     WHERE [id] AND e.value > 2 * s.value AND s.value > 0 WITHIN 1 hour'''))
-    EVENT pattern, 2 components, 1 negation
-    partition  by id: all variables are equal in it
-    scan       s: SHELF, s.value > 0
-               c: CHECKOUT
-               e: EXIT
-    sequence   s, e in strict order of time
-    construct  window of 1h pushed into it: instances more than 1h from the end are not visited
-               e.value > 2 * s.value, when s and e are bound
-    negation   no c between s and e
-    output     + when nothing can undo it: watermark at e
+    >>> print(explain('''SELECT room, MAX(temp) AS peak FROM Sensors [RANGE 30 s, SLIDE 5 s]
+    ...                  WHERE temp > -40 GROUP BY room''', slack="2s"))
+    SELECT over windows of Sensors
+    filter     temp > -40, row by row; what it leaves out moves no clock
+    order      per room, waiting 2s for late rows
+    window     30s long, every 5s, per room
+    select     room, MAX(temp) AS peak
+    output     once, when the watermark passes the end of a window
+    >>> print(explain("EVENT SEQ(A a, B b) WITHIN 5 s", slack="1 minute", emit="eager"))
+    EVENT pattern, 2 components
+    partition  none: no column is equal in all variables, every event meets every other
+    scan       a: A
+               b: B
+    sequence   a, b in strict order of time
+    construct  window of 5s pushed into it: instances more than 5s from the end are not visited
+    output     + when its last event has arrived: nothing can undo it
+    select     skip_till_any: every combination of events is a match
+    order      any, waiting 1m for late rows
     """
-    if isinstance(pattern, str):
-        pattern = EventPattern(pattern)
-    plan = pattern.plan
-    lines = [_head(pattern)]
-    lines += _block("partition", [
-        f"by {', '.join(plan.partition)}: all variables are equal in it" if plan.partition
-        else "none: no column is equal in all variables, every event meets every other"])
-    lines += _block("scan", _scan(plan))
-    lines += _block("sequence", [", ".join(
-        (f"{p.before} " if p.before else "") + p.variable
-        + (f"[{p.inside or ''}]" if p.kleene else "") + _how_many(c)
-        for p, c in zip([p for p in plan.tree.parts if not p.negated], pattern.components,
-                        strict=True))
-        + " in strict order of time"])
-    lines += _block("construct", _construct(pattern))
-    lines += _block("negation", _negations(pattern))
-    lines += _block("skip", _skip(plan))
-    lines += _block("output", [_output(pattern)])
-    lines += _block("return", [plan.tree.text[r.at.start:r.at.end] for r in plan.tree.returns])
-    return "\n".join(lines)
+    query = parse(text)
+    if isinstance(query, EventTree):
+        return _event(text, options)
+    if isinstance(query, CorrelateTree):
+        lines = _correlate(query, options)
+    elif isinstance(query, Recognise):
+        lines = _recognise(query, options)
+    else:
+        lines = _select(query, options)
+    return "\n".join([lines[0], *(f"{title:<11}{words}" for title, words in lines[1:] if words)])
 
 
-def _how_many(c: Component) -> str:
-    if c.least == c.most == 1:
-        return ""
-    few = {0: "none", 1: "one"}.get(c.least, str(c.least))
-    if c.most == 0:
-        return f" ({few} or more)"
-    if c.most == c.least:
-        return f" ({c.least})"
-    return f" ({few} to {c.most})" if c.most > 1 else " (none or one)"
+def _said(query: Any, *nodes: Node | None) -> str:
+    """The parts of a query, as they are written there."""
+    return ", ".join(" ".join(query.text[n.at.start:n.at.end].split())
+                     for n in nodes if n is not None)
 
 
-def _block(title: str, rows: list[str]) -> list[str]:
-    return [f"{title if i == 0 else '':<11}{row}" for i, row in enumerate(rows)]
+def _filter(query: Any) -> str:
+    said = _said(query, query.where)
+    return f"{said}, row by row; what it leaves out moves no clock" if said else ""
 
 
-def _head(pattern: EventPattern) -> str:
-    m, q = len(pattern.components), len(pattern.negations)
-    parts = [f"{m} component{'s' * (m != 1)}"]
-    if q:
-        parts.append(f"{q} negation{'s' * (q != 1)}")
-    return f"EVENT pattern, {', '.join(parts)}"
+def _wait(options: dict[str, Any], dratio: float | None = None) -> str:
+    if dratio is not None:
+        return f"waiting as long as it takes to lose at most {dratio:.4g} of the rows (DRATIO)"
+    slack, policy = options.get("slack"), options.get("policy")
+    given = policy if slack is None else slack
+    if given is None:
+        return "waiting as long as the rows' delays ask for: the policy that reorder takes"
+    if isinstance(given, Policy) or (isinstance(given, str) and slack is None):
+        return f"waiting as {given} says"
+    return f"waiting {format_duration(micros(given))} for late rows"
 
 
-def _text(plan: EventPlan, expr: Expr) -> str:
-    return " ".join(plan.tree.text[expr.at.start:expr.at.end].split())
+def _per(names: tuple[str, ...]) -> str:
+    return f"per {', '.join(names)}, " if names else ""
 
 
-def _scan(plan: EventPlan) -> list[str]:
-    return [f"{p.variable}: " + ", ".join([" or ".join(p.types) or "any type", *(
-        _text(plan, e) for e in plan.scan.get(p.variable, []))]) for p in plan.tree.parts]
+def _select(query: Select, options: dict[str, Any]) -> list[Any]:
+    group = tuple(name.name for name in query.group)
+    per = f", per {', '.join(group)}" if group else ""
+    if query.range is None:
+        window, output = "", "each row, in the order of time"
+    elif query.slide is None:
+        window = f"for each row: the {format_duration(query.range)} up to its time{per}"
+        output = "one result for each row, in the order of time"
+    else:
+        window = (f"{format_duration(query.range)} long, every {format_duration(query.slide)}{per}")
+        output = "once, when the watermark passes the end of a window"
+    return [
+        f"SELECT over {'windows' if window else 'rows'} of {query.source}",
+        ("filter", _filter(query)),
+        ("order", _per(group) + _wait(options, query.dratio)),
+        ("window", window), ("select", _said(query, *query.items)), ("output", output)]
 
 
-def _construct(pattern: EventPattern) -> list[str]:
-    plan, window = pattern.plan, format_duration(pattern.window)
-    rows = [f"window of {window} pushed into it: instances more than {window} from the end are not "
-            "visited"]
-    order = [c.variable for c in pattern.components]
-    for condition in pattern.bound_later():
-        bound = [v for v in order if v in condition[1]]
-        when = f"when {' and '.join(bound)} are bound" if len(bound) > 1 else (
-            f"for the elements of {bound[0]}")
-        rows.append(f"{_text(plan, condition[0])}, {when}")
-    return rows
+def _recognise(query: Recognise, options: dict[str, Any]) -> list[Any]:
+    partition = tuple(name.name for name in query.partition)
+    skip = _SKIPS[query.skip.how].format(query.skip.variable)
+    return [
+        f"MATCH_RECOGNIZE over {query.source}",
+        ("order", _per(partition) + f"by {_said(query, *query.order)}, {_wait(options)}"),
+        ("pattern", _said(query, query.pattern)),
+        ("within", "" if query.within is None else format_duration(query.within)),
+        ("define", _said(query, *query.defines)), ("measures", _said(query, *query.measures)),
+        ("rows", _ROWS[query.rows]), ("skip", f"the next match begins {skip}"),
+        ("filter", _said(query, query.where)), ("select", _said(query, *query.items)),
+        ("output", "a match, when no row that may still come could change it")]
 
 
-def _negations(pattern: EventPattern) -> list[str]:
-    names = [c.variable for c in pattern.components]
-    window = format_duration(pattern.window)
-    rows = []
-    for n in pattern.negations:
-        if n.gap == 0:
-            where = f"in the {window} before {names[-1]}, before {names[0]}"
-        elif n.gap == len(names):
-            where = f"after {names[-1]}, in the {window} after {names[0]}"
-        else:
-            where = f"between {names[n.gap - 1]} and {names[n.gap]}"
-        tests = ", ".join(_text(pattern.plan, e) for e in pattern.plan.against[n.variable])
-        rows.append(f"no {n.variable} {where}" + (f", with {tests}" if tests else ""))
-    return rows
+def _correlate(query: CorrelateTree, options: dict[str, Any]) -> list[Any]:
+    timing, others = split_timing(query)
+    one, two = query.streams
+    delay = options.get("max_delay")
+    return [
+        f"SELECT over pairs of {one.name} {one.alias} and {two.name} {two.alias}",
+        ("pair", f"{query.text[timing.at.start:timing.at.end]}, with a probability of "
+                 f"{timing.confidence:.4g} or more"),
+        ("within", "" if query.within is None else f"latest times at most "
+                   f"{format_duration(query.within)} apart"),
+        ("filter", _said(query, *others)),
+        ("order", "" if delay is None else
+         f"none needed: a row may come up to {format_duration(micros(delay))} late"),
+        ("select", _said(query, *query.items)),
+        ("output", "a pair, when its later row has come")]
 
 
-def _skip(plan: EventPlan) -> list[str]:
-    asked = plan.tree.skip
-    if asked is None:
-        return []
-    where = {"past_last": "after its last event", "next": "after its first event",
-             "first": f"at the first event of {asked.variable}",
-             "last": f"at the last event of {asked.variable}"}[asked.to]
-    return [f"after a match the next one of the partition begins {where} or later"]
-
-
-def _output(pattern: EventPattern) -> str:
-    if pattern.skip is not None:
-        first = pattern.components[0].variable
-        return f"+ when all earlier matches are known: watermark past {first} + WITHIN"
-    gaps = [n.gap for n in pattern.negations]
-    names = [c.variable for c in pattern.components]
-    if not gaps:
-        return "+ when its last event has arrived: nothing can undo it"
-    if len(names) in gaps:
-        return f"+ when nothing can undo it: watermark past {names[0]} + WITHIN"
-    return f"+ when nothing can undo it: watermark at {names[max(gaps)]}"
+def _event(text: str, options: dict[str, Any]) -> str:
+    emit = options.get("emit") or "final"
+    strategy = options.get("select") or "skip_till_any"
+    return "\n".join([explain_event(EventPattern(text), emit),
+                      f"{'select':<11}{_STRATEGIES[strategy]}",
+                      f"{'order':<11}any, {_wait(options)}"])

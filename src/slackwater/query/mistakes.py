@@ -15,8 +15,8 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedTok
 
 from slackwater.core.durations import UNITS, micros
 from slackwater.core.errors import ConfigError, did_you_mean
-from slackwater.query.ast import Span
 from slackwater.query.errors import QueryError
+from slackwater.query.expr.tree import Span
 
 __all__ = ["EXPRESSION_MISTAKES", "Mistake", "explain"]
 
@@ -56,7 +56,7 @@ _WORDS = {
     "STAR": "an operator", "SLASH": "an operator", "PERCENT": "an operator", "BANG": "!",
     "$END": "the end",
 }
-_SIGNS = {";": "leave the semicolon out", "&": "use AND", "|": "use OR", "{": "use (", "}": "use )"}
+_SIGNS = {"&": "use AND", "|": "use OR", "{": "use (", "}": "use )"}
 _ELSEWHERE = {
     "GROUP": "there is no GROUP BY here: aggregate the results in a query of their own",
     "HAVING": "there is no HAVING: filter the results afterwards",
@@ -174,7 +174,7 @@ def _expected(accepted: Iterable[str]) -> str | None:
         words.append("an operator")
         names -= _OPERATORS
         names -= {"AND", "OR", "DOT", "LSQB", "LPAR"}
-    for name in sorted(names):
+    for name in sorted(names - {"SEMICOLON"}):  # may end any query: no news
         word = _WORDS.get(name, name)
         if word not in words:
             words.append(word)

@@ -25,7 +25,8 @@ from slackwater.core.state.marks import Marks
 from slackwater.core.state.order import order_of
 from slackwater.core.state.pages import Pages
 from slackwater.core.steps import merged, stamped
-from slackwater.reorder.policy import NO_SEQUENCE, Explains, Policy, Seen
+from slackwater.reorder.estimator import NO_SEQUENCE, Explains, Seen
+from slackwater.reorder.policy import Policy
 
 if TYPE_CHECKING:
     from slackwater.reorder.reorder import Reorder

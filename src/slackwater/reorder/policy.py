@@ -3,118 +3,23 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, ClassVar
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from slackwater.core.compiled import njit
 from slackwater.core.durations import Duration, format_duration, micros
 from slackwater.core.errors import SnapshotError
-from slackwater.core.events import NEVER
 from slackwater.core.html import html_pairs
 from slackwater.core.kernel import Store
-from slackwater.core.release import Walk, release_by
 from slackwater.core.state.pages import Pages
 from slackwater.reorder.belief import Belief
+from slackwater.reorder.estimator import BufferEstimator, Estimator, Float64, Int64, Seen
 
-__all__ = ["NO_SEQUENCE", "DelayPolicy", "Estimator", "Explains", "Names", "Policy", "Seen"]
-
-Int64 = NDArray[np.int64]
-Float64 = NDArray[np.float64]
-
-NO_SEQUENCE = NEVER
-"""Stands for a missing sequence number."""
-
-
-Names = Callable[[Int64], pa.Array]
-"""Gives the names of sources, by slot."""
-
-
-@dataclass(frozen=True)
-class Seen:
-    """Arrivals as a policy sees them, in arrival order.
-
-    `group` is the slot of the estimate that a row belongs to (its key's, or its scope's).  `source`
-    (for policies with `needs_source`) is a slot for source and group together, `sequence` the
-    producer's running number (`NO_SEQUENCE`: none); None where there is no such column.
-    `source_column` is that column as it came.
-    """
-
-    time: Int64
-    arrival: Int64
-    group: Int64
-    source: Int64 | None = None
-    sequence: Int64 | None = None
-    source_column: pa.Array | None = None
-
-    def __len__(self) -> int:
-        return len(self.time)
-
-
-class Estimator(ABC):
-    """A policy at work, for any number of groups.
-
-    What has been released, and so what is late, is known to the `Walk` alone: a policy that learns
-    from late rows runs through the arrivals with `advance_to` and `take`, and is told.
-    """
-
-    exact: ClassVar[bool] = False
-    """Whether `look` gives the thresholds themselves, which do not depend on late rows."""
-
-    @abstractmethod
-    def grow(self, groups: int, sources: int) -> None:
-        """Have room for so many groups and sources."""
-
-    @abstractmethod
-    def reset(self, groups: Int64) -> None:
-        """Start these groups afresh."""
-
-    def reset_sources(self, sources: Int64) -> None:
-        """Start these sources afresh."""
-        return
-
-    def look(self, seen: Seen) -> Int64:
-        """For each arrival the threshold θ at or below which held events of its key leave *before*
-        it is taken in; if not `exact`, a time that θ does not exceed.
-        """
-        return np.maximum(seen.time, np.maximum.accumulate(seen.arrival))
-
-    @abstractmethod
-    def advance(self, seen: Seen, walk: Walk) -> Float64:
-        """Run through the arrivals; the buffer time in force after each (microseconds)."""
-
-    @abstractmethod
-    def thresholds(self, groups: Int64, now: Int64) -> Int64:
-        """The threshold that time alone has reached, for each of these groups, at its `now`."""
-
-    @abstractmethod
-    def save(self) -> dict[str, Any]:
-        """Write what changed to the store, return what `load` needs."""
-
-    @abstractmethod
-    def load(self, meta: Mapping[str, Any]) -> None:
-        """Read what `save` wrote."""
-
-
-@runtime_checkable
-class Explains(Protocol):
-    """An estimator that can say why: its words go into ``_reason``, its notes into `Out.notes`."""
-
-    def why_ready(self, step: Int64, names: Names | None) -> pa.Array:
-        """What rows waited for that the last batch's arrivals `step` released."""
-
-    def why_ready_by_time(self, group: Int64, names: Names | None) -> pa.Array:
-        """What rows of these groups waited for that the last call of `thresholds` released."""
-
-    def why_late(self, row: Int64, names: Names | None) -> pa.Array:
-        """Why rows of the last batch are late (null: nothing more to say)."""
-
-    def notes(self, names: Names | None) -> dict[str, Any]:
-        """Facts about the state."""
+__all__ = ["DelayPolicy", "Policy", "durations"]
 
 
 class Policy(ABC):
@@ -203,36 +108,19 @@ class DelayPolicy(Policy):
         return DelayEstimator(self, store, literal)
 
 
-class DelayEstimator(Estimator):
+class DelayEstimator(BufferEstimator):
     """Runs a `DelayPolicy` for any number of groups."""
 
-    exact = True
-
     def __init__(self, policy: DelayPolicy, store: Store, literal: bool) -> None:
-        self._policy = policy
         start = np.asarray(policy.initial_state(), np.float64)
-        self._groups = Pages("policy", {"state": start}, store)
-        self._width = len(start)
-        self._belief = None if literal or not policy.learns else Belief(max(start[0], 0.0), store)
-        self._threshold, self._after = np.zeros(0, np.int64), np.zeros(0)
+        super().__init__(
+            Pages("policy", {"state": start}, store),
+            None if literal or not policy.learns else Belief(max(start[0], 0.0), store))
+        self._policy, self._width = policy, len(start)
 
-    def grow(self, groups: int, sources: int) -> None:
-        """Have room."""
-        self._groups.grow(groups)
-        if self._belief is not None:
-            self._belief.grow(groups)
-
-    def reset(self, groups: Int64) -> None:
-        """Start these groups afresh."""
-        self._groups.reset(groups)
-        if self._belief is not None:
-            self._belief.reset(groups)
-
-    def look(self, seen: Seen) -> Int64:
-        """See arrivals: θ_j = a_j − B_{j−1}."""
-        self._groups.touch(seen.group)
+    def follow(self, seen: Seen, before: Float64, after: Float64) -> None:
+        """Run the policy over the delays that are believed."""
         delay = (seen.arrival - seen.time).astype(np.float64)
-        before, after = np.empty_like(delay), np.empty_like(delay)
         state = self._groups["state"]
         teaches = (None if self._belief is None else
                    self._belief.teaches(delay, seen.group, seen.source_column))
@@ -244,29 +132,14 @@ class DelayEstimator(Estimator):
             first = state[seen.group, 0].copy()
             self._policy.buffers(delay[some], seen.group[some], state, old, new)
             _stay(seen.group, teaches, first, old, new, state[:, 0].copy(), before, after)
-        self._after = after
-        self._threshold = seen.arrival - np.ceil(before).astype(np.int64)
-        return self._threshold
 
-    def advance(self, seen: Seen, walk: Walk) -> Float64:
-        """Release by the thresholds that `look` has found."""
-        release_by(walk, self._threshold)
-        return self._after
-
-    @property
-    def buffers(self) -> Float64:
-        """The buffer time after each arrival that `look` saw last."""
-        return self._after
-
-    def thresholds(self, groups: Int64, now: Int64) -> Int64:
-        """For each group now − B."""
-        self._groups.need(groups)
-        return now - np.ceil(self._groups["state"][groups, 0]).astype(np.int64)
+    def in_force(self, groups: Int64) -> Float64:
+        """The first number of each state."""
+        return np.asarray(self._groups["state"][groups, 0])
 
     def save(self) -> dict[str, Any]:
         """Write the touched pages."""
-        return {"groups": self._groups.save(), "width": self._width,
-                "belief": None if self._belief is None else self._belief.save()}
+        return {**super().save(), "width": self._width}
 
     def load(self, meta: Mapping[str, Any]) -> None:
         """Know the pages that `save` told of."""
@@ -275,9 +148,7 @@ class DelayEstimator(Estimator):
                 f"{type(self._policy).__name__} keeps {self._width} numbers per key, the snapshot "
                 f"{meta['width']}", step="restore reorder",
                 hint="the window length `n` cannot change over a restart; start afresh, or keep it")
-        self._groups.load(meta["groups"])
-        if self._belief is not None and meta["belief"] is not None:
-            self._belief.load(meta["belief"])
+        super().load(meta)
 
 
 @njit(cache=True)

@@ -49,6 +49,8 @@ class Part:
         Whether such steps follow this one, and whether one of them brings its keys together.
     wanted
         The outcomes that leave the group, beside numbers about the step; None: all, without.
+    life
+        How many times the step has started afresh: it has no use for the state of earlier lives.
     """
 
     spec: OperatorSpec
@@ -57,11 +59,17 @@ class Part:
     leads: bool = False
     shared: bool = False
     wanted: frozenset[str] | None = None
+    life: int = 0
 
     @property
     def name(self) -> str:
         """The step's name."""
         return self.spec.step
+
+    @property
+    def state(self) -> str:
+        """The name of its state."""
+        return f"{self.name}@{self.life}" if self.life else self.name
 
     @property
     def promise(self) -> int | None:

@@ -19,7 +19,7 @@ from slackwater.correlate.rows import split_by
 from slackwater.dedupe import Dedupe
 from slackwater.pattern.match import Match
 from slackwater.query import SelectQuery
-from slackwater.query.pairs import PairQuery
+from slackwater.query.correlate.query import PairQuery
 from slackwater.query.recognise import RecogniseQuery
 from slackwater.reorder import Reorder
 from slackwater.spark.packing import ROW, canonical_schema

@@ -6,6 +6,7 @@ hundreds of thousands of rows.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -35,6 +36,9 @@ _CHUNK = 1 << 18   # rows a task gathers before it packs them: bounds its memory
 _BYTES = 1 << 24   # and the bytes of them
 _SLICE = 1 << 16   # rows of one Arrow batch handed back to the JVM
 _BLOB = 1 << 23    # bytes of one blob on its way out
+_PARTITIONS = 5040  # shards are spread evenly over any number of partitions that divides it
+_TRIED = 1 << 16    # labels hashed at a time
+_RANGE = 1 << 24    # labels that a group may choose from
 
 Batches = Iterator[pa.RecordBatch]
 Int = NDArray[np.integer]
@@ -230,37 +234,42 @@ def _column(rows: pa.RecordBatch, field: pa.Field, status: str, inside: str | No
 
 
 def shard_labels(shards: int, group: int = 0) -> tuple[int, ...]:
-    """One label a shard, such that Spark's hash partitioner sends each to a partition of its own.
+    """One label per shard, such that Spark spreads them evenly over however many partitions.
 
-    Spark puts a group into partition murmur3(label) mod partitions; labels 0, 1, 2… collide, and
-    two shards on one core leave another idle.  Groups of steps have other labels each.
+    Spark puts a group into partition murmur3(label) mod partitions; with labels 0, 1, 2… some
+    partitions would have many shards and others none.  Here the hashes are 0, 1, 2… modulo a number
+    that most partition counts divide, so that shards go round and round.  Each group of steps has
+    a range of labels to itself.
 
     Examples
     --------
-    >>> sorted(_murmur3_int(label) % 4 for label in shard_labels(4))
-    [0, 1, 2, 3]
-    >>> set(shard_labels(4, group=1)) & set(shard_labels(4))
+    >>> hashes = _murmur3(np.array(shard_labels(8)))
+    >>> (hashes % 8).tolist(), np.bincount(hashes % 3).tolist()
+    ([0, 1, 2, 3, 4, 5, 6, 7], [3, 3, 2])
+    >>> set(shard_labels(1, group=1)) & set(shard_labels(4))
     set()
     """
-    found: dict[int, list[int]] = {partition: [] for partition in range(shards)}
-    label = 0
-    while any(len(labels) <= group for labels in found.values()):
-        found[_murmur3_int(label) % shards].append(label)
-        label += 1
-    return tuple(found[partition][group] for partition in range(shards))
+    modulus = math.lcm(_PARTITIONS, shards)
+    found: dict[int, int] = {}
+    start = group * _RANGE
+    while len(found) < shards:
+        labels = np.arange(start, start + _TRIED)
+        start += _TRIED
+        hashes = _murmur3(labels) % modulus
+        for at in np.flatnonzero(hashes < shards).tolist():
+            found.setdefault(int(hashes[at]), int(labels[at]))
+    return tuple(found[shard] for shard in range(shards))
 
 
-def _murmur3_int(value: int, seed: int = 42) -> int:
-    """MurmurHash3 (x86, 32 bits) of one int, as Spark's HashPartitioning computes it; signed."""
-    mask = 0xFFFFFFFF
+def _murmur3(values: Int, seed: int = 42) -> Int:
+    """MurmurHash3 (x86, 32 bits) of each int, as Spark's HashPartitioning computes it; signed."""
 
-    def rotate(x: int, by: int) -> int:
-        return ((x << by) | (x >> (32 - by))) & mask
+    def rotate(x: NDArray[np.uint32], by: int) -> NDArray[np.uint32]:
+        return (x << np.uint32(by)) | (x >> np.uint32(32 - by))
 
-    k = rotate((value & mask) * 0xCC9E2D51 & mask, 15) * 0x1B873593 & mask
-    h = (rotate(seed ^ k, 13) * 5 + 0xE6546B64) & mask
-    h ^= 4
-    h = (h ^ (h >> 16)) * 0x85EBCA6B & mask
-    h = (h ^ (h >> 13)) * 0xC2B2AE35 & mask
-    h ^= h >> 16
-    return h - (1 << 32) if h >= 1 << 31 else h
+    k = rotate(values.astype(np.uint32) * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
+    h = rotate(k ^ np.uint32(seed), 13) * np.uint32(5) + np.uint32(0xE6546B64)
+    h ^= np.uint32(4)
+    h = (h ^ (h >> np.uint32(16))) * np.uint32(0x85EBCA6B)
+    h = (h ^ (h >> np.uint32(13))) * np.uint32(0xC2B2AE35)
+    return (h ^ (h >> np.uint32(16))).view(np.int32).astype(np.int64)

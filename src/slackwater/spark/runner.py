@@ -32,8 +32,10 @@ from slackwater.spark.shipped import shipped
 from slackwater.spark.ticks import ticks
 from slackwater.spark.zones import warn_of_zone
 
-__all__ = ["arrow_schema", "carry", "packed_for", "run_groups", "shards_of",
+__all__ = ["arrow_schema", "carry", "default_shards", "packed_for", "run_groups", "shards_of",
            "target_of"]
+
+_SHARDS = 8
 
 
 def arrow_schema(df: DataFrame) -> pa.Schema:
@@ -75,7 +77,18 @@ def shards_of(session: SparkSession, what: OperatorSpec, shards: int | None) -> 
     """How many shards a kernel has: as many as asked for, but one if its rows must be together."""
     if not any(given.shard_by or given.spread for given in what.inputs):
         return 1
-    return shards or int(session.conf.get("spark.sql.shuffle.partitions") or 1)
+    return shards or default_shards(session)
+
+
+def default_shards(session: SparkSession) -> int:
+    """How many shards there are where nobody says.
+
+    A shard's state is never divided, so their number is fixed by the checkpoint; Spark's state
+    partitions, which the tasks of a query work on, have some of them each, and their number can
+    change (see `slackwater.spark.run.partitions`).  So there are more shards than a small machine
+    has use for, and not so many that their fixed cost per micro-batch is felt.
+    """
+    return max(_SHARDS, int(session.conf.get("spark.sql.shuffle.partitions") or 1))
 
 
 def target_of(group: Group, part: Part, at: int) -> Target:

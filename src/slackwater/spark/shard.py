@@ -79,7 +79,7 @@ class ShardRun:
                     fed[at] = merged
         if not fed and now is None and not ended:
             return  # all of it waits to be merged
-        logic = self._resume(part.name, part.spec.kernel)
+        logic = self._resume(part.state, part.spec.kernel)
         if part.ordered:
             logic.trust()
         if part.leads or part.promise is not None:
@@ -90,16 +90,16 @@ class ShardRun:
             yield from self._give(part, out, at, stats)
         if now is not None:
             out = logic.tick(now)
-            self._head.ticked[part.name] = now
+            self._head.ticked[part.state] = now
             yield from self._give(part, out, 0, stats)
         if ended:
             out = logic.finish()
             yield from self._give(part, out, 0, stats)
         assert out is not None
         if part.leads:
-            told = self._head.ticked.get(part.name, NEVER) if part.ordered else FOREVER
+            told = self._head.ticked.get(part.state, NEVER) if part.ordered else FOREVER
             self._come[part.name] = (now, logic.watermark(told))
-        self._keep(part.name, logic, out)
+        self._keep(part.state, logic, out)
         said = stats.text()
         if said is not None and part.wanted is not None:
             yield Row(stream=part.name, status=None, whole=None, rows=0, blob=None, stats=said)
@@ -107,7 +107,7 @@ class ShardRun:
     def _merge(self, part: Part, at: int, port: Port, rows: pa.RecordBatch | None,
                now: int | None, ended: bool) -> pa.RecordBatch | None:
         """The rows of several keys in one order, as far as all of them have come."""
-        name = f"{part.name}~{at}"
+        name = f"{part.state}~{at}"
         logic = self._resume(name, port.merge)
         logic.trust()
         outs = [] if rows is None else [logic.push(rows)]
@@ -167,7 +167,7 @@ class ShardRun:
             for name in above:
                 come = self._come[name][0]
                 now = None if now is None or come is None else min(now, come)
-        before = self._head.ticked.get(part.name)
+        before = self._head.ticked.get(part.state)
         return None if now is None or (before is not None and now <= before) else now
 
     def _time_outside(self, part: Part) -> int | None:
@@ -194,7 +194,7 @@ class ShardRun:
         if now is None or spec.quiet is None:
             return None
         now -= spec.quiet
-        before = head.ticked.get(part.name)
+        before = head.ticked.get(part.state)
         if before is not None and now - before < spec.quiet // 4:
             return None
         return now
@@ -211,7 +211,8 @@ class ShardRun:
             raise SnapshotError(
                 "the checkpoint was written with another number of shards", step=name,
                 expected=f"shards={had}", got=f"shards={has}",
-                hint=f"pass shards={had}, or set spark.sql.shuffle.partitions to it")
+                hint=f"pass shards={had}: shards stay as they are; how many tasks work on them can "
+                     f"be changed with `slackwater state migrate`")
         return kernel.restore(store.get(_INDEX), store)
 
     def _keep(self, name: str, logic: Any, out: Out) -> None:
@@ -220,9 +221,11 @@ class ShardRun:
 
     def _forget_strangers(self) -> None:
         """Steps that are no longer there have no state any more."""
-        here = {part.name for part in self._group.parts}
+        here = {part.state for part in self._group.parts}
         for name in list(self._head.held):
             if name.partition("~")[0] not in here:
                 self._store.drop_all(f"{name}/")
                 del self._head.held[name]
                 self._head.ticked.pop(name, None)
+        if not self._head.held:
+            self._head.shards = len(self._group.labels)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slackwater.core.compiled import njit
-from slackwater.core.release import Walk, advance_to, take
+from slackwater.core.release import Walk, advance_to, inline, take
 from slackwater.synchronise.book import NEVER, Book, arrive, fail, threshold
 
 __all__ = ["Queue", "admit", "expire_all", "leave", "queue_of"]
@@ -32,7 +32,7 @@ def queue_of(keys: int, key: Int64, time: Int64, clock: Int64, member: Int64, mo
     return ends, rows
 
 
-@njit(cache=True)
+@inline
 def _append(ends: Int64, rows: Int64, k: int, i: int, time: int, clock: int, member: int) -> None:
     rows[i, _NEXT], rows[i, _TIME], rows[i, _CLOCK], rows[i, _MEMBER] = -1, time, clock, member
     if ends[k, 1] < 0:
@@ -69,17 +69,16 @@ def _expire(book: Book, k: int, q: int, now: int, queue: Queue, max_delay: int, 
     return int(forced)
 
 
-@njit(cache=True)
-def _due(book: Book, k: int, q: int, now: int, queue: Queue, max_delay: int) -> bool:
+@inline
+def _due(mark: int, ends: Int64, rows: Int64, q: int, now: int, max_delay: int) -> bool:
     """Whether the oldest of the queue is worth a look; what has left is taken off on the way."""
-    ends, rows = queue
-    mark = book.key[k].mark
-    while ends[q, 0] >= 0 and rows[ends[q, 0], _TIME] <= mark:
-        ends[q, 0] = rows[ends[q, 0], _NEXT]
-    if ends[q, 0] < 0:
+    i = ends[q, 0]
+    while i >= 0 and rows[i, _TIME] <= mark:
+        i = rows[i, _NEXT]
+    ends[q, 0] = i
+    if i < 0:
         ends[q, 1] = -1
-        return False
-    return bool(now - rows[ends[q, 0], _CLOCK] > max_delay)
+    return i >= 0 and now - rows[i, _CLOCK] > max_delay
 
 
 @njit(cache=True)
@@ -97,7 +96,7 @@ def admit(book: Book, slots: Int64, key: Int64, member: Int64, time: Int64, arri
         q, t = key[j], time[j]
         k = slots[q]
         now = max(book.key[k].clock, arrival[j])
-        if max_delay >= 0 and _due(book, k, q, now, queue, max_delay):
+        if max_delay >= 0 and _due(book.key[k].mark, ends, rows, q, now, max_delay):
             forced[j] = _expire(book, k, q, now, queue, max_delay, most, producer)
             book.key[k].mark = max(book.key[k].mark, threshold(book, k))
         late_by[j] = arrive(book, k, member[j], t, arrival[j], forget_after)
@@ -111,11 +110,12 @@ def admit(book: Book, slots: Int64, key: Int64, member: Int64, time: Int64, arri
 def expire_all(book: Book, now: Int64, queue: Queue, max_delay: int, most: int, producer: bool,
                forced: Int64) -> None:
     """For every key it is its `now` (NEVER: not this one): thresholds, then time-outs."""
+    ends, rows = queue
     for k in range(len(book.key)):
         if now[k] == NEVER:
             continue
         book.key[k].mark = max(book.key[k].mark, threshold(book, k))
-        if max_delay >= 0 and _due(book, k, k, now[k], queue, max_delay):
+        if max_delay >= 0 and _due(book.key[k].mark, ends, rows, k, now[k], max_delay):
             forced[k] = _expire(book, k, k, now[k], queue, max_delay, most, producer)
             book.key[k].mark = max(book.key[k].mark, threshold(book, k))
 

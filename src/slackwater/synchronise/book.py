@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from slackwater.core.compiled import njit
 from slackwater.core.events import FOREVER, NEVER
+from slackwater.core.release import inline
 
 __all__ = ["DISABLED", "FOREVER", "GUEST", "KEY", "LIVE", "MEMBER", "NEVER", "NEW", "STATES",
            "Book", "arrive", "enlist_all", "fail", "health", "links", "punctuate_all", "rebuild",
@@ -89,12 +90,11 @@ class Book(NamedTuple):
 
 
 @njit(cache=True)
-def _meld(book: Book, a: int, b: int) -> int:
+def _meld(link: NDArray, a: int, b: int) -> int:
     if a < 0:
         return b
     if b < 0:
         return a
-    link = book.link
     if link[b].stale < link[a].stale:
         a, b = b, a
     root = a
@@ -114,22 +114,32 @@ def _meld(book: Book, a: int, b: int) -> int:
 def _queue(book: Book, k: int, p: int) -> None:
     book.link[p].stale, book.link[p].queued = book.member[p].frontier, 1
     book.link[p].left = book.link[p].right = -1
-    book.key[k].root = _meld(book, book.key[k].root, p)
+    book.key[k].root = _meld(book.link, book.key[k].root, p)
 
 
 @njit(cache=True)
-def threshold(book: Book, k: int) -> int:
-    """The least frontier of the key's live members; with none, the greatest time taken in."""
-    while book.key[k].root >= 0:
-        p = book.key[k].root
-        live = book.member[p].state == LIVE
-        if live and book.link[p].stale == book.member[p].frontier:
-            return int(book.link[p].stale)
-        book.key[k].root = _meld(book, book.link[p].left, book.link[p].right)
-        book.link[p].queued = 0
+def _put_right(book: Book, k: int) -> None:
+    """Have at the top of the key's heap a live member with the frontier that it has by now."""
+    key, member, link = book.key[k], book.member, book.link
+    while key.root >= 0:
+        p = key.root
+        live = member[p].state == LIVE
+        if live and link[p].stale == member[p].frontier:
+            return
+        key.root = _meld(link, link[p].left, link[p].right)
+        link[p].queued = 0
         if live:
             _queue(book, k, p)
-    return int(book.key[k].top)
+
+
+@inline
+def threshold(book: Book, k: int) -> int:
+    """The least frontier of the key's live members; with none, the greatest time taken in."""
+    p = book.key[k].root
+    if p >= 0 and (book.member[p].state != LIVE or book.link[p].stale != book.member[p].frontier):
+        _put_right(book, k)
+        p = book.key[k].root
+    return book.link[p].stale if p >= 0 else book.key[k].top
 
 
 @njit(cache=True)
@@ -155,29 +165,30 @@ def _strike(book: Book, k: int, p: int) -> None:
     book.member[p].state = GUEST
 
 
-@njit(cache=True)
+@inline
 def arrive(book: Book, k: int, p: int, time: int, arrival: int, forget_after: int) -> int:
     """Enter an arrival; the result is how far behind the watermark it came, 0 if it is not late.
 
     A disabled source that has been silent for longer than `forget_after` is new again.
     """
-    book.key[k].clock = max(book.key[k].clock, arrival)
-    if book.member[p].state == DISABLED and (
-            book.key[k].clock - book.member[p].heard > forget_after):
-        book.member[p].state = NEW
-    book.member[p].heard = book.key[k].clock
-    book.member[p].latest = max(book.member[p].latest, time)
-    if time < book.key[k].mark:
-        return int(book.key[k].mark - time)
-    if time > book.key[k].mark:
-        if book.member[p].state == NEW:
-            _enlist(book, k, p)
-        elif book.member[p].state == DISABLED:
-            _wait_again(book, k, p)
-    if book.member[p].state == LIVE:
-        book.member[p].frontier = max(book.member[p].frontier, time)
-    book.key[k].top = max(book.key[k].top, time)
-    return 0
+    key, who, behind = book.key[k], book.member[p], 0
+    key.clock = max(key.clock, arrival)
+    if who.state == DISABLED and key.clock - who.heard > forget_after:
+        who.state = NEW
+    who.heard = key.clock
+    who.latest = max(who.latest, time)
+    if time < key.mark:
+        behind = key.mark - time
+    else:
+        if time > key.mark:
+            if who.state == NEW:
+                _enlist(book, k, p)
+            elif who.state == DISABLED:
+                _wait_again(book, k, p)
+        if who.state == LIVE:
+            who.frontier = max(who.frontier, time)
+        key.top = max(key.top, time)
+    return behind
 
 
 @njit(cache=True)

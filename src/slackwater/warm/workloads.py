@@ -114,7 +114,7 @@ def _without_key(rows: pa.RecordBatch) -> None:
 
 def _many_rows() -> None:
     """Long columns are sorted in other ways than short ones."""
-    from slackwater.query import make_query
+    from slackwater.query import compile as make_query
 
     rows = sample_events(5000)
     static = "Static(buffer=100ms)"
@@ -143,7 +143,7 @@ def _key_types(rows: pa.RecordBatch) -> None:
 
 
 def _query(text: str, rows: pa.RecordBatch) -> None:
-    from slackwater.query import make_query
+    from slackwater.query import compile as make_query
 
     for options in ({"slack": "100ms"}, {"policy": "MeanPlusRange"}, {}):
         if "DRATIO" in text and options:
@@ -153,7 +153,7 @@ def _query(text: str, rows: pa.RecordBatch) -> None:
 
 def _event(text: str, rows: pa.RecordBatch) -> None:
     from slackwater.pattern import EMIT, SELECT
-    from slackwater.query import make_query
+    from slackwater.query import compile as make_query
 
     for roles in (Roles("time", "arrival", type="type", key=("key",)), Roles("time", "arrival",
                                                                            type="type")):

@@ -10,7 +10,7 @@ import itertools
 from dataclasses import dataclass
 from typing import Any
 
-from slackwater.query.ast import (
+from slackwater.query.expr.tree import (
     Between,
     Binary,
     Call,

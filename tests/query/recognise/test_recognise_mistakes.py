@@ -76,7 +76,7 @@ def test_mistake(name):
 
 def test_the_text_decides_what_a_query_is():
     text = query("ORDER BY time MEASURES 1 AS x PATTERN (A)")
-    assert query_kind(text) == "select"
+    assert query_kind(text) == "recognise"
     assert isinstance(make_query(text, SCHEMA, Roles("time")), RecogniseQuery)
     commented = f"-- FROM a, b\n{text};"
     assert isinstance(make_query(commented, SCHEMA, Roles("time")), RecogniseQuery)

@@ -12,7 +12,7 @@ from slackwater.evaluate import pictures
 from slackwater.papers.drawing import arrow, bare, box, events_on_a_line, finish, lines_of_text
 from slackwater.papers.outcome import Outcome, claim
 from slackwater.papers.sequences.ais import BUILT, MATCHES, Ais, new_ais, push, stacks
-from slackwater.query.explain import explain_event
+from slackwater.query.event.explain import explain_event
 
 __all__ = ["EXPERIMENTS", "STREAM", "appended", "fed"]
 

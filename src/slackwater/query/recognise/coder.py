@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from slackwater.query.ast import (
+from slackwater.query.errors import QueryError
+from slackwater.query.expr.arrow import Compiled
+from slackwater.query.expr.tree import (
     Between,
     Binary,
     Call,
@@ -22,8 +24,6 @@ from slackwater.query.ast import (
     rewrite,
     walk,
 )
-from slackwater.query.errors import QueryError
-from slackwater.query.expression import Compiled
 from slackwater.query.recognise.machine import CURRENT, FIRST, LAST, OPS, Code, Refs
 from slackwater.query.recognise.resolve import (
     PLACE,

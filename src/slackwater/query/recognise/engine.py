@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from slackwater.query.ast import Name
+from slackwater.query.expr.tree import Name
 from slackwater.query.recognise.coder import REAL, TEXT
 from slackwater.query.recognise.machine import Aggs, Lanes, Stack, Track
 from slackwater.query.recognise.measures import Measures

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from slackwater.query.ast import Name
-from slackwater.query.expression import Compiled
+from slackwater.query.expr.arrow import Compiled
+from slackwater.query.expr.tree import Name
 from slackwater.query.recognise.machine import CURRENT, FIRST, LAST
 from slackwater.query.recognise.plan import Plan
 from slackwater.query.recognise.resolve import (

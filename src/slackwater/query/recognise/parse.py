@@ -8,9 +8,9 @@ from lark import Token
 
 from slackwater.core.durations import micros
 from slackwater.core.errors import ConfigError
-from slackwater.query.ast import Call, Expr, Literal, Name, Span
+from slackwater.query.expr.parse import Builder, Language, plain
+from slackwater.query.expr.tree import Call, Expr, Literal, Name, Span
 from slackwater.query.mistakes import EXPRESSION_MISTAKES, Mistake
-from slackwater.query.parse import Builder, parse_tree, plain
 from slackwater.query.recognise.tree import (
     Anchor,
     Define,
@@ -27,9 +27,9 @@ from slackwater.query.recognise.tree import (
     Subset,
     Variable,
 )
-from slackwater.query.select_parse import Item
+from slackwater.query.select.tree import Item
 
-__all__ = ["MISTAKES", "parse_recognise"]
+__all__ = ["MISTAKES", "RECOGNISE", "parse_recognise"]
 
 _HEAD = "SELECT * FROM s MATCH_RECOGNIZE ("
 _MOST_PERMUTED = 6
@@ -66,23 +66,22 @@ def parse_recognise(text: str) -> Recognise:
     >>> query.source, query.within, [m.name for m in query.measures]
     ('prices', 3600000000, ['bottom'])
     """
-    tree = parse_tree(text, "recognise", "recognise", MISTAKES)
-    found: Recognise = _Builder(text).build_expression(tree)
+    found: Recognise = RECOGNISE.read(text)
     return found
 
 
 class _Builder(Builder):
-    def recognise(self, at: Span, *parts: Any) -> Recognise:
+    def recognise(self, at: Span, explain: Token | None, *parts: Any) -> Recognise:
         items = tuple(p for p in parts if isinstance(p, Item))
         source, before, pattern, after, around = parts[len(items):]
         partition, order, measures, rows, skip = before
         within, subsets, defines = after
-        alias, where = around[:2]
+        alias, where = around
         shape, rows_at = rows or ("one", at)
         return Recognise(
             self.text, items, source, pattern or Sequence((), at=at), partition or (), order or (),
             measures or (), shape, rows_at, skip or Skip(), within, subsets or (), defines or (),
-            alias, where, at=at)
+            alias, where, explain is not None, at=at)
 
     def before(self, at: Span, *clauses: Any) -> tuple[Any, ...]:
         return clauses
@@ -240,3 +239,6 @@ def _times(how: str) -> tuple[int, int | None]:
     low, comma, high = (s.strip() for s in how[1:-1].partition(","))
     least = int(low or 0)
     return least, (int(high) if high else None) if comma else least
+
+
+RECOGNISE = Language("recognise", "recognise", MISTAKES, _Builder)

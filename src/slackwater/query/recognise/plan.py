@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 
 from slackwater.core.errors import did_you_mean
-from slackwater.query.ast import Expr, Name, conjuncts
 from slackwater.query.errors import QueryError, check_result_name
-from slackwater.query.expression import Compiled, compile, schema_lookup
+from slackwater.query.expr.arrow import Compiled, compile, schema_lookup
+from slackwater.query.expr.tree import Expr, Name, conjuncts
 from slackwater.query.recognise.automaton import Automaton, automaton
 from slackwater.query.recognise.coder import Coder
 from slackwater.query.recognise.resolve import (

@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from slackwater.core.errors import did_you_mean
-from slackwater.query.ast import Call, Expr, Literal, Name, Span, Star, rewrite, walk
 from slackwater.query.errors import QueryError
-from slackwater.query.expression import Compiled, compile, schema_lookup
+from slackwater.query.expr.arrow import Compiled, compile, schema_lookup
+from slackwater.query.expr.tree import Call, Expr, Literal, Name, Span, Star, rewrite, walk
 
 __all__ = ["AGGREGATES", "PLACE", "Aggregate", "Classifier", "Leaf", "MatchNumber", "Navigation",
            "Resolved", "Resolver", "RowOf", "Scope"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from slackwater.query.ast import Expr, Name, Node, Span
-from slackwater.query.select_parse import Item
+from slackwater.query.expr.tree import Expr, Name, Node, Span
+from slackwater.query.select.tree import Item
 
 __all__ = ["Anchor", "Define", "Either", "Exclude", "Measure", "Order", "Pattern", "Permute",
            "Recognise", "Repeat", "Sequence", "Skip", "Subset", "Variable"]
@@ -131,3 +131,4 @@ class Recognise(Node):
     defines: tuple[Define, ...] = ()
     alias: str | None = None
     where: Expr | None = None
+    explain: bool = False

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from slackwater.query.ast import Expr, Name
-from slackwater.query.expression import Compiled
+from slackwater.query.expr.arrow import Compiled
+from slackwater.query.expr.tree import Expr, Name
 
 __all__ = ["Columns", "ints_of", "ranks", "reals_of", "taken"]
 

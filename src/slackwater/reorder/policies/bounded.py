@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +11,9 @@ from slackwater.core.compiled import njit
 from slackwater.core.durations import Duration
 from slackwater.core.events import NEVER
 from slackwater.core.kernel import Store
-from slackwater.core.release import Walk, release_by
 from slackwater.core.state.pages import Pages
-from slackwater.reorder.policy import Estimator, Float64, Int64, Policy, Seen, durations
+from slackwater.reorder.estimator import Float64, GroupEstimator, Int64, Seen
+from slackwater.reorder.policy import Policy, durations
 
 __all__ = ["BoundedOutOfOrderness"]
 
@@ -55,45 +54,28 @@ class BoundedOutOfOrderness(Policy):
         return BoundedEstimator(self, store)
 
 
-class BoundedEstimator(Estimator):
-    """`BoundedOutOfOrderness` for any number of groups."""
-
-    exact = True
+class BoundedEstimator(GroupEstimator):
+    """`BoundedOutOfOrderness` for any number of groups; `buffers` are clock less threshold."""
 
     def __init__(self, policy: BoundedOutOfOrderness, store: Store) -> None:
-        self._less = int(policy.disorder) + 1000  # type: ignore[arg-type]
-        self._idleness = -1 if policy.idleness is None else int(policy.idleness)  # type: ignore[arg-type]
         fresh = np.zeros((), _GROUP)
         fresh["top"] = fresh["seen"] = NEVER
-        self._groups = Pages("bounded", {"of": fresh}, store)
-        self.last_thresholds, self._after = np.zeros(0, np.int64), np.zeros(0)
+        super().__init__(Pages("bounded", {"of": fresh}, store))
+        self._less = int(policy.disorder) + 1000  # type: ignore[arg-type]
+        self._idleness = -1 if policy.idleness is None else int(policy.idleness)  # type: ignore[arg-type]
 
-    def grow(self, groups: int, sources: int) -> None:
-        """Have room."""
-        self._groups.grow(groups)
-
-    def reset(self, groups: Int64) -> None:
-        """Start these groups afresh."""
-        self._groups.reset(groups)
+    @property
+    def last_thresholds(self) -> Int64:
+        """Of the last batch, for `slackwater evaluate`: they are not arrivals less a buffer."""
+        return self.threshold
 
     def look(self, seen: Seen) -> Int64:
         """The thresholds themselves."""
         self._groups.touch(seen.group)
-        self.last_thresholds = np.empty(len(seen), np.int64)
-        self._after = np.empty(len(seen))
+        self.threshold, self.buffers = np.empty(len(seen), np.int64), np.empty(len(seen))
         _follow(seen.time, seen.arrival, seen.group, self._groups["of"], self._less,
-                self._idleness, self.last_thresholds, self._after)
-        return self.last_thresholds
-
-    def advance(self, seen: Seen, walk: Walk) -> Float64:
-        """Release by the thresholds that `look` has found."""
-        release_by(walk, self.last_thresholds)
-        return self._after
-
-    @property
-    def buffers(self) -> Float64:
-        """The distance of the clock from the threshold, after each arrival that `look` saw last."""
-        return self._after
+                self._idleness, self.threshold, self.buffers)
+        return self.threshold
 
     def thresholds(self, groups: Int64, now: Int64) -> Int64:
         """Nothing moves by time alone, but idle keys let go."""
@@ -105,14 +87,6 @@ class BoundedEstimator(Estimator):
             idle = known & (now - np.where(known, of["seen"], 0) >= self._idleness)
             reached = np.where(idle, of["top"], reached)
         return reached
-
-    def save(self) -> dict[str, Any]:
-        """Write the touched pages."""
-        return {"groups": self._groups.save()}
-
-    def load(self, meta: Mapping[str, Any]) -> None:
-        """Know the pages that `save` told of."""
-        self._groups.load(meta["groups"])
 
 
 @njit(cache=True)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from slackwater.core.compiled import njit
+from slackwater.reorder.estimator import Float64, Int64
 from slackwater.reorder.policies.recent import GREATEST, SMALLEST, RecentDelays, remember
-from slackwater.reorder.policy import Float64, Int64
 
 __all__ = ["DelayRange"]
 

@@ -18,9 +18,17 @@ from slackwater.core.numbers import finite_fields
 from slackwater.core.release import Walk, advance_to, take
 from slackwater.core.state.pages import Pages
 from slackwater.reorder.belief import Belief
+from slackwater.reorder.estimator import (
+    Estimator,
+    Float64,
+    GroupEstimator,
+    Int64,
+    Seen,
+    buffer_ends,
+)
 from slackwater.reorder.policies.drop_ratio_paper import PaperEstimator
 from slackwater.reorder.policies.max_delay import RateMaxDelay
-from slackwater.reorder.policy import Estimator, Float64, Int64, Policy, Seen, durations
+from slackwater.reorder.policy import Policy, durations
 from slackwater.reorder.tide.policy import as_share
 
 __all__ = ["DropRatio"]
@@ -163,32 +171,23 @@ class DropRatio(Policy):
                               reservoir=self.sampling == "reservoir", store=store)
 
 
-class QuantileEstimator(Estimator):
+class QuantileEstimator(GroupEstimator):
     """The corrected estimate, for any number of groups."""
 
+    exact = False
+
     def __init__(self, policy: DropRatio, store: Store, literal: bool) -> None:
-        self._policy = policy
         assert isinstance(policy.ratio, float)
         head = np.zeros(_HEAD)
         head[B] = float(policy.initial)  # type: ignore[arg-type]
         head[LAST] = -np.inf
         head[DEBT], head[NEAR] = _HORIZON / 4, np.inf
         head[[FIRST, SECOND, THIRD, BEGAN]] = np.inf
-        self._groups = Pages("dratio", {"head": head, "recent": np.zeros(policy.recent),
-                                        "samples": np.zeros(policy.samples)}, store)
-        self._belief = None if literal else Belief(head[B], store)
-
-    def grow(self, groups: int, sources: int) -> None:
-        """Have room."""
-        self._groups.grow(groups)
-        if self._belief is not None:
-            self._belief.grow(groups)
-
-    def reset(self, groups: Int64) -> None:
-        """Start these groups afresh."""
-        self._groups.reset(groups)
-        if self._belief is not None:
-            self._belief.reset(groups)
+        super().__init__(
+            Pages("dratio", {"head": head, "recent": np.zeros(policy.recent),
+                             "samples": np.zeros(policy.samples)}, store),
+            None if literal else Belief(head[B], store))
+        self._policy = policy
 
     def advance(self, seen: Seen, walk: Walk) -> Float64:
         """Run through the arrivals: θ_j = a_j − B_{j−1}."""
@@ -207,12 +206,11 @@ class QuantileEstimator(Estimator):
     def thresholds(self, groups: Int64, now: Int64) -> Int64:
         """For each group now − B."""
         self._groups.need(groups)
-        return now - np.ceil(self._groups["head"][groups, B]).astype(np.int64)
+        return buffer_ends(now, self._groups["head"][groups, B])
 
     def save(self) -> dict[str, Any]:
         """Write the touched pages."""
-        return {"groups": self._groups.save(), "sizes": self._sizes(),
-                "belief": None if self._belief is None else self._belief.save()}
+        return {**super().save(), "sizes": self._sizes()}
 
     def load(self, meta: Mapping[str, Any]) -> None:
         """Know the pages that `save` told of."""
@@ -220,9 +218,7 @@ class QuantileEstimator(Estimator):
             raise SnapshotError("`recent` and `samples` cannot change over a restart",
                                 step="restore DropRatio", expected=meta["sizes"],
                                 got=self._sizes())
-        self._groups.load(meta["groups"])
-        if self._belief is not None and meta["belief"] is not None:
-            self._belief.load(meta["belief"])
+        super().load(meta)
 
     def _sizes(self) -> list[int]:
         return [self._policy.recent, self._policy.samples]

@@ -24,7 +24,7 @@ from slackwater.core.events import NEVER
 from slackwater.core.kernel import Store
 from slackwater.core.release import Walk, release_by
 from slackwater.core.state.record import Record
-from slackwater.reorder.policy import Estimator, Float64, Int64, Seen
+from slackwater.reorder.estimator import Estimator, Float64, Int64, Seen
 
 __all__ = ["PaperEstimator", "buffer_size", "simple_buffer_size"]
 

@@ -9,7 +9,8 @@ from slackwater.core.compiled import njit
 from slackwater.core.durations import Duration
 from slackwater.core.errors import ConfigError
 from slackwater.core.numbers import finite_fields
-from slackwater.reorder.policy import DelayPolicy, Float64, Int64, durations
+from slackwater.reorder.estimator import Float64, Int64
+from slackwater.reorder.policy import DelayPolicy, durations
 
 __all__ = ["KSlack"]
 

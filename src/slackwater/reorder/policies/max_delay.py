@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from slackwater.core.compiled import njit
 from slackwater.core.durations import Duration
 from slackwater.core.kernel import Store
-from slackwater.core.release import Walk, release_by
 from slackwater.core.state.pages import Pages
+from slackwater.reorder.estimator import BufferEstimator, Float64, Int64, Seen
 from slackwater.reorder.policies.recent import check_window
-from slackwater.reorder.policy import (
-    DelayPolicy,
-    Estimator,
-    Float64,
-    Int64,
-    Seen,
-    durations,
-)
+from slackwater.reorder.policy import DelayPolicy, durations
 
 __all__ = ["MaxDelay", "RateMaxDelay"]
 
@@ -95,7 +87,7 @@ def _run(delay: Float64, group: Int64, state: Float64, before: Float64, after: F
         after[j] = s[0] = max(s[1], 0.0)
 
 
-class RateMaxDelay(Estimator):
+class RateMaxDelay(BufferEstimator):
     """The rule of `MaxDelay` with W no smaller than the arrivals of the last whole second.
 
     Paper 4 sets W ≥ λ where it falls back on this method; λ is not known beforehand, so it is
@@ -103,47 +95,17 @@ class RateMaxDelay(Estimator):
     the second being counted, arrivals in it.
     """
 
-    exact = True
-
     def __init__(self, initial: float, store: Store) -> None:
-        self._groups = Pages("rate-max-delay", {"state": np.array(
-            [initial, -np.inf, -np.inf, 0.0, np.inf, -np.inf, 0.0])}, store)
-        self._threshold, self.buffers = np.zeros(0, np.int64), np.zeros(0)
+        super().__init__(Pages("rate-max-delay", {"state": np.array(
+            [initial, -np.inf, -np.inf, 0.0, np.inf, -np.inf, 0.0])}, store))
 
-    def grow(self, groups: int, sources: int) -> None:
-        """Have room."""
-        self._groups.grow(groups)
+    def follow(self, seen: Seen, before: Float64, after: Float64) -> None:
+        """Run the rule."""
+        _run_by_rate(seen.time, seen.arrival, seen.group, self._groups["state"], before, after)
 
-    def reset(self, groups: Int64) -> None:
-        """Start these groups afresh."""
-        self._groups.reset(groups)
-
-    def look(self, seen: Seen) -> Int64:
-        """See arrivals: θ_j = a_j − B_{j−1}."""
-        self._groups.touch(seen.group)
-        before, self.buffers = np.empty(len(seen)), np.empty(len(seen))
-        _run_by_rate(seen.time, seen.arrival, seen.group, self._groups["state"], before,
-                     self.buffers)
-        self._threshold = seen.arrival - np.ceil(before).astype(np.int64)
-        return self._threshold
-
-    def advance(self, seen: Seen, walk: Walk) -> Float64:
-        """Release by the thresholds that `look` has found."""
-        release_by(walk, self._threshold)
-        return self.buffers
-
-    def thresholds(self, groups: Int64, now: Int64) -> Int64:
-        """For each group now − B."""
-        self._groups.need(groups)
-        return now - np.ceil(self._groups["state"][groups, 0]).astype(np.int64)
-
-    def save(self) -> dict[str, Any]:
-        """Write the touched pages."""
-        return self._groups.save()
-
-    def load(self, meta: Mapping[str, Any]) -> None:
-        """Know the pages that `save` told of."""
-        self._groups.load(meta)
+    def in_force(self, groups: Int64) -> Float64:
+        """The first number of each state."""
+        return np.asarray(self._groups["state"][groups, 0])
 
 
 @njit(cache=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from slackwater.core.compiled import njit
+from slackwater.reorder.estimator import Float64, Int64
 from slackwater.reorder.policies.recent import (
     COUNT,
     GREATEST,
@@ -14,7 +15,6 @@ from slackwater.reorder.policies.recent import (
     RecentDelays,
     remember,
 )
-from slackwater.reorder.policy import Float64, Int64
 
 __all__ = ["MeanPlusRange"]
 

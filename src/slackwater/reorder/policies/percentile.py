@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +12,9 @@ from slackwater.core.durations import Duration
 from slackwater.core.errors import ConfigError
 from slackwater.core.events import NEVER
 from slackwater.core.kernel import Store
-from slackwater.core.release import Walk, release_by
 from slackwater.core.state.pages import Pages
-from slackwater.reorder.policy import Estimator, Float64, Int64, Policy, Seen, durations
+from slackwater.reorder.estimator import BufferEstimator, Float64, Int64, Seen
+from slackwater.reorder.policy import Policy, durations
 
 __all__ = ["Percentile"]
 
@@ -72,59 +71,25 @@ class Percentile(Policy):
         return PercentileEstimator(self, store)
 
 
-class PercentileEstimator(Estimator):
+class PercentileEstimator(BufferEstimator):
     """`Percentile` for any number of groups."""
 
-    exact = True
-
     def __init__(self, policy: Percentile, store: Store) -> None:
-        self._policy = policy
         fresh = np.zeros((), _FIELDS)
         fresh["buffer"], fresh["begun"] = float(policy.least), NEVER  # type: ignore[arg-type]
-        self._groups = Pages("percentile", {"of": fresh, "cells": np.zeros(_CELLS)}, store)
-        self._threshold, self._after = np.zeros(0, np.int64), np.zeros(0)
+        super().__init__(Pages("percentile", {"of": fresh, "cells": np.zeros(_CELLS)}, store))
+        self._policy = policy
 
-    def grow(self, groups: int, sources: int) -> None:
-        """Have room."""
-        self._groups.grow(groups)
-
-    def reset(self, groups: Int64) -> None:
-        """Start these groups afresh."""
-        self._groups.reset(groups)
-
-    def look(self, seen: Seen) -> Int64:
-        """See arrivals: θ_j = a_j − B_{j−1}."""
-        self._groups.touch(seen.group)
-        before, self._after = np.empty(len(seen)), np.empty(len(seen))
+    def follow(self, seen: Seen, before: Float64, after: Float64) -> None:
+        """Count each delay, and take the percentile again."""
         policy = self._policy
         _follow(seen.time, seen.arrival, seen.group, self._groups["of"], self._groups["cells"],
                 policy.loss, float(policy.least), float(policy.most),  # type: ignore[arg-type]
-                policy.window, before, self._after)
-        self._threshold = seen.arrival - np.ceil(before).astype(np.int64)
-        return self._threshold
+                policy.window, before, after)
 
-    def advance(self, seen: Seen, walk: Walk) -> Float64:
-        """Release by the thresholds that `look` has found."""
-        release_by(walk, self._threshold)
-        return self._after
-
-    @property
-    def buffers(self) -> Float64:
-        """The buffer time after each arrival that `look` saw last."""
-        return self._after
-
-    def thresholds(self, groups: Int64, now: Int64) -> Int64:
-        """For each group now − B."""
-        self._groups.need(groups)
-        return now - np.ceil(self._groups["of"]["buffer"][groups]).astype(np.int64)
-
-    def save(self) -> dict[str, Any]:
-        """Write the touched pages."""
-        return {"groups": self._groups.save()}
-
-    def load(self, meta: Mapping[str, Any]) -> None:
-        """Know the pages that `save` told of."""
-        self._groups.load(meta["groups"])
+    def in_force(self, groups: Int64) -> Float64:
+        """As last taken."""
+        return np.asarray(self._groups["of"]["buffer"][groups])
 
 
 @njit(cache=True)

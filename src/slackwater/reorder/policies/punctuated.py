@@ -11,7 +11,8 @@ import numpy as np
 from slackwater.core.events import NEVER
 from slackwater.core.kernel import Store
 from slackwater.core.release import Walk, release_by
-from slackwater.reorder.policy import Estimator, Float64, Int64, Policy, Seen
+from slackwater.reorder.estimator import Estimator, Float64, Int64, Seen
+from slackwater.reorder.policy import Policy
 
 __all__ = ["Punctuated"]
 

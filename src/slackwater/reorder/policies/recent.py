@@ -13,7 +13,8 @@ from typing import ClassVar
 from slackwater.core.compiled import njit
 from slackwater.core.durations import Duration, micros
 from slackwater.core.errors import ConfigError
-from slackwater.reorder.policy import DelayPolicy, Float64, Int64, Policy, durations
+from slackwater.reorder.estimator import Float64, Int64
+from slackwater.reorder.policy import DelayPolicy, Policy, durations
 
 __all__ = ["COUNT", "GREATEST", "NEXT", "RING", "SMALLEST", "SUM", "RecentDelays", "check_window",
            "remember"]

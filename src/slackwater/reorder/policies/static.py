@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from slackwater.core.durations import Duration, micros
-from slackwater.reorder.policy import DelayPolicy, Float64, Int64, durations
+from slackwater.reorder.estimator import Float64, Int64
+from slackwater.reorder.policy import DelayPolicy, durations
 
 __all__ = ["Static"]
 

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from slackwater.core.compiled import njit
 from slackwater.core.durations import Duration
+from slackwater.reorder.estimator import Float64, Int64
 from slackwater.reorder.policies.recent import COUNT, NEXT, RING, RecentDelays, remember
-from slackwater.reorder.policy import Float64, Int64
 
 __all__ = ["WeightedMean"]
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from slackwater.core.durations import format_duration
-from slackwater.reorder.policy import Names
+from slackwater.reorder.estimator import Names
 from slackwater.reorder.tide.loop import (
     BACK,
     CAUGHT_UP,

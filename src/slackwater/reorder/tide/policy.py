@@ -17,7 +17,8 @@ from slackwater.core.release import Walk
 from slackwater.core.slots import positions
 from slackwater.core.state.members import Members
 from slackwater.core.state.pages import Pages
-from slackwater.reorder.policy import Estimator, Float64, Int64, Names, Policy, Seen, durations
+from slackwater.reorder.estimator import Estimator, Float64, Int64, Names, Seen
+from slackwater.reorder.policy import Policy, durations
 from slackwater.reorder.tide.explain import health, promise, words_for_late, words_for_ready
 from slackwater.reorder.tide.heap import Heaps
 from slackwater.reorder.tide.loop import run, threshold_at

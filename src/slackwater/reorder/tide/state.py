@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from slackwater.core.events import NEVER
-from slackwater.reorder.policy import NO_SEQUENCE
+from slackwater.reorder.estimator import NO_SEQUENCE
 
 __all__ = ["ABSENT", "AHEAD", "FAR", "GROUP", "NEVER", "NOBODY", "NO_SEQUENCE", "OVERDUE", "SOURCE",
            "STRANGERS", "fresh_group", "fresh_source"]

@@ -12,9 +12,10 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from slackwater.core.errors import ConfigError
 from slackwater.core.names import ADDED, column_names
-from slackwater.query.correlate_names import PAIR
-from slackwater.query.correlate_parse import parse_correlate
-from slackwater.query.correlate_plan import CorrelatePlan, plan_correlate
+from slackwater.query import parse_as
+from slackwater.query.correlate.names import PAIR
+from slackwater.query.correlate.plan import CorrelatePlan, plan_correlate
+from slackwater.query.correlate.tree import CorrelateTree
 from slackwater.spark.operators.correlate import correlate
 from slackwater.spark.runner import arrow_schema
 
@@ -34,7 +35,7 @@ def pairs_of_views(data: DataFrame | SparkSession, text: str, *, by: str | Seque
     Rows that WHERE leaves out move no clock.  Late and quarantined rows come whole, as from
     `correlate`.
     """
-    tree = parse_correlate(text)
+    tree = parse_as(CorrelateTree, text)
     if isinstance(data, DataFrame):
         one, two = (stream.name for stream in tree.streams)
         raise ConfigError("a query over two streams needs both of them", step="query",
@@ -45,7 +46,7 @@ def pairs_of_views(data: DataFrame | SparkSession, text: str, *, by: str | Seque
 
     def planned() -> CorrelatePlan:
         # made again on each worker: a plan holds functions, which do not travel
-        return plan_correlate(parse_correlate(text), *schemas)
+        return plan_correlate(parse_as(CorrelateTree, text), *schemas)
 
     plan = plan_correlate(tree, *schemas)
     plan.correlate()  # mistakes are to be told now, not on an executor

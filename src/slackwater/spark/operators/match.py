@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from slackwater.core.durations import Duration, micros
 from slackwater.core.events import Roles
 from slackwater.core.names import column_names
-from slackwater.query.event_query import event_query
+from slackwater.query import compile
 from slackwater.reorder import Policy
 from slackwater.spark.operator_spec import operator_spec
 from slackwater.spark.operators.arrival import with_arrival
@@ -70,7 +70,7 @@ def match(
     df, arrival = with_arrival(df, arrival, step="match")
     roles = Roles(time, arrival, source, sequence, type, key=by, unit=unit)
     roles.check(df.columns, step="match")
-    kernel = event_query(pattern, roles, slack=slack, emit=emit, select=select,
-                         max_matches=max_matches, max_future_skew=max_future_skew)
+    kernel = compile(pattern, arrow_schema(df), roles, slack=slack, emit=emit, select=select,
+                     max_matches=max_matches, max_future_skew=max_future_skew)
     pause = None if quiet is None else micros(quiet, name="quiet")
     return carry(df, operator_spec(kernel, arrow_schema(df), pause, "match"), shards=shards)

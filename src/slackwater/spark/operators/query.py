@@ -11,11 +11,7 @@ from slackwater.core.durations import Duration, micros
 from slackwater.core.errors import ConfigError, did_you_mean
 from slackwater.core.events import Roles
 from slackwater.core.names import column_names
-from slackwater.query import SelectQuery, query_kind
-from slackwater.query.recognise import RecogniseQuery
-from slackwater.query.recognise.parse import parse_recognise
-from slackwater.query.recognise_text import is_recognise
-from slackwater.query.select_parse import parse_select
+from slackwater.query import compile, parse, query_kind, streams_of
 from slackwater.reorder import Policy
 from slackwater.spark.operator_spec import operator_spec
 from slackwater.spark.operators.arrival import with_arrival
@@ -90,13 +86,10 @@ def query(
         return match(data, text, time=time, arrival=arrival, sequence=sequence, source=source,
                      type=type or "type", by=by, slack=waits, emit=emit, unit=unit,
                      quiet=quiet, shards=shards)
-    matches = is_recognise(text)
-    named = parse_recognise if matches else parse_select
-    df = data if isinstance(data, DataFrame) else data.table(named(text).source)
+    df = data if isinstance(data, DataFrame) else data.table(streams_of(parse(text))[0])
     df, arrival = with_arrival(df, arrival, step="query")
     by = column_names(by)
     roles = Roles(time, arrival, source, sequence, key=by, unit=unit)
-    asked = RecogniseQuery if matches else SelectQuery
-    kernel: Any = asked(text, arrow_schema(df), roles, slack, policy)
+    kernel = compile(text, arrow_schema(df), roles, slack=slack, policy=policy)
     pause = None if quiet is None else micros(quiet, name="quiet")
     return carry(df, operator_spec(kernel, arrow_schema(df), pause, "query"), shards=shards)

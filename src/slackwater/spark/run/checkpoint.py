@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import uuid
@@ -15,9 +14,12 @@ from pyspark.sql import SparkSession
 from slackwater import __version__
 from slackwater.core.errors import ConfigError, SnapshotError
 from slackwater.gateway.places import folder_made, folder_synced
-from slackwater.pipeline.document import Pipeline
-from slackwater.pipeline.fingerprint import FORMAT, changes, query_plan, read_plan
+from slackwater.pipeline.document import MAIN, Pipeline
+from slackwater.pipeline.fingerprint import FORMAT, as_planned, changes, query_plan, read_plan
 from slackwater.spark.run.far_folder import FarFolder
+from slackwater.spark.run.lock import near_lock
+from slackwater.spark.run.query_log import QueryLog
+from slackwater.spark.runner import default_shards
 
 __all__ = ["Checkpoint"]
 
@@ -38,10 +40,12 @@ class Checkpoint:
         self._remote = "://" in pipeline.checkpoint
         # with Spark Connect there is no way to its file systems but reading and writing rows
         self._far_folder = FarFolder.of(session, pipeline.checkpoint) if self._remote else None
-        self.shards = int(session.conf.get("spark.sql.shuffle.partitions") or 1)
+        self.shards = default_shards(session)
         self.id = uuid.uuid4().hex[:12]
         self.groups: dict[str, int] = {}
         """The numbers of groups of steps, by their first."""
+        self.lives: dict[str, int] = {}
+        """How many times each step has started afresh, if it has."""
         self._held: IO[str] | None = None
 
     def of(self, node: str) -> str:
@@ -65,13 +69,11 @@ class Checkpoint:
         dead = getattr(self._pipeline.dead_letters, "path", None)
         dead_before = None if old is None else old.get("dead_letters")
         if old is not None:
+            self.id, self.groups, self.lives = old["id"], dict(old["groups"]), dict(old["lives"])
             told += self._compare(old)
             queries = dict(old["queries"])
-            self.id, self.groups = old["id"], dict(old["groups"])
-            if old["shards"] != self.shards:
-                told.append(f"{old['shards']} state partitions, as the checkpoint has them, and "
-                            f"not {self.shards}")
-                self.shards = old["shards"]
+            self.shards = old["shards"]
+            told += self._compare_partitions()
         for query in self._pipeline.queries:
             plan = query_plan(self._pipeline, query)
             before = queries.get(query.name, {}).get("sinks", {})
@@ -81,15 +83,38 @@ class Checkpoint:
                     self._check_folder(f"{dead}/{name}", f"{dead_before}/{name}",
                                        "dead_letters.path")
             queries[query.name] = plan
-        self._plan = {"format": FORMAT, "slackwater": __version__, "name": self._pipeline.name,
-                      "id": self.id, "shards": self.shards, "queries": queries,
-                      "dead_letters": dead,
-                      "groups": self.groups}
+        self._plan: dict[str, Any] = {
+            "format": FORMAT, "slackwater": __version__, "name": self._pipeline.name,
+            "id": self.id, "shards": self.shards, "queries": queries, "dead_letters": dead,
+            "groups": self.groups, "lives": self.lives}
+        self._old = old
         return told
+
+    def unfinished(self) -> tuple[Pipeline, tuple[str, ...]] | None:
+        """The pipeline as it was when micro-batches were planned that are not done, and whose.
+
+        Their rows are partly in the sinks and not in the state: another plan would give them
+        another fate.  None: there are none, or they were planned by the same steps.
+        """
+        if self._old is None:
+            return None
+        before = as_planned(self._old, self._pipeline)
+        changed = [name for name, plan in self._old["queries"].items()
+                   if plan["steps"] != self._plan["queries"].get(name, plan)["steps"]]
+        planned = {query.name for query in before.queries}
+        names = tuple(name for name in changed
+                      if name in planned and (log := self._log(name)) is not None and log.pending)
+        return (before, names) if names else None
 
     def keep(self) -> None:
         """Write down what is to run, now that it is planned."""
         self._write({**self._plan, "groups": self.groups})
+
+    def drained(self) -> None:
+        """Write down that the main query has released all that it held."""
+        log = self._log(MAIN)
+        if log is not None:
+            self._write({**self._plan, "groups": self.groups, "drained": log.done})
 
     def close(self) -> None:
         """Let another run have it."""
@@ -108,36 +133,51 @@ class Checkpoint:
                               hint="this one gave no sign of life for too long")
 
     def _lock(self) -> None:
-        """Two runs with one checkpoint would write over each other; a killed one holds no lock."""
+        """Two runs with one checkpoint would write over each other."""
         if self._far_folder is not None:
             self._far_folder.lock()
         if self._remote:
             return
-        path = Path(self._pipeline.checkpoint)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._held = path.with_name(f"{path.name}.lock").open("w")
-        try:
-            fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            self.close()
-            raise ConfigError("another run has this checkpoint", step="checkpoint", got=str(path),
-                              hint="stop it first, or give this one another checkpoint: folder"
-                              ) from None
+        self._held = near_lock(self._pipeline.checkpoint)
 
     def _compare(self, old: dict[str, Any]) -> list[str]:
-        found = list(dict.fromkeys(changes(old, self._pipeline)))
+        found = list(dict.fromkeys(changes(old, self._pipeline, drained=self._is_drained(old))))
         refused = [c for c in found if c.refused is not None]
         if refused:
             raise SnapshotError(
                 "this run cannot go on from the checkpoint of an earlier one, because of what has "
                 "changed:\n    " + "\n    ".join(str(c) for c in refused),
                 step="checkpoint", got=self._pipeline.checkpoint,
-                hint="take the change back, give another checkpoint: folder, or run with --fresh "
-                     "(from the start of the sources, with no state)")
+                hint="take the change back; or let the pipeline finish first as it was, with "
+                     "run --until-done: then nothing is held, and changed steps start afresh; or "
+                     "give another checkpoint: folder, or run with --fresh (from the start of the "
+                     "sources, with no state)")
+        for step in {c.afresh: None for c in found if c.afresh is not None}:
+            self.lives[step] = self.lives.get(step, 0) + 1
         told = [str(c) for c in found]
         if old["slackwater"] != __version__:
             told.append(f"written by slackwater {old['slackwater']}, this is {__version__}")
         return told
+
+    def _is_drained(self, old: dict[str, Any]) -> bool:
+        """Whether the main query has held nothing since it was last told that nothing comes."""
+        log = self._log(MAIN) if "drained" in old else None
+        return log is not None and not log.pending and log.done == old["drained"]
+
+    def _compare_partitions(self) -> list[str]:
+        """Spark goes on with the state partitions that the checkpoint has, whatever is set now."""
+        wanted = int(self._session.conf.get("spark.sql.shuffle.partitions") or 1)
+        logs = [log for query in self._pipeline.queries if (log := self._log(query.name))]
+        had = {log.partitions for log in logs} - {None, wanted}
+        return [f"{count} state partitions, as the checkpoint has them, and not {wanted}: "
+                f"`slackwater state migrate {self._pipeline.checkpoint} --partitions {wanted}` "
+                "changes that" for count in sorted(n for n in had if n is not None)]
+
+    def _log(self, query: str) -> QueryLog | None:
+        """Spark's log of a query; None: it is on the server's side of Spark Connect."""
+        if self._remote and self._far_folder is None:
+            return None
+        return QueryLog(self._session, self.of(query))
 
     def _check_folder(self, path: str | None, before: str | None, where: str) -> None:
         """A batch's folder is replaced when the batch comes again: it must be of this run's."""

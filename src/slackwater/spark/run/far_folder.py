@@ -64,7 +64,7 @@ class FarFolder:
     def read(self) -> str | None:
         """What was last written whole."""
         for number in reversed(self._generations()):
-            text = self._text(self._inside(f"identity/{number:06}.json"))
+            text = self.text(f"identity/{number:06}.json")
             try:
                 json.loads(text or "")
             except json.JSONDecodeError:
@@ -84,6 +84,17 @@ class FarFolder:
     def has(self, name: str) -> bool:
         """Whether there is something of this name."""
         return bool(self._fs.exists(self._inside(name)))
+
+    def names(self, folder: str) -> list[str]:
+        """What is in a folder in it; nothing if there is none."""
+        place = self._inside(folder) if folder else self._at
+        if not self._fs.exists(place):
+            return []
+        return sorted(str(one.getPath().getName()) for one in self._fs.listStatus(place))
+
+    def text(self, name: str) -> str | None:
+        """What is in a file; None: there is none."""
+        return self._text(self._inside(name))
 
     def put_aside(self) -> str | None:
         """Give the folder another name; which one."""
@@ -170,11 +181,8 @@ class FarFolder:
         return self._jvm.org.apache.hadoop.fs.Path(f"{self._bare()}.lock")
 
     def _generations(self) -> list[int]:
-        if not self.has("identity"):
-            return []
-        names = [str(one.getPath().getName())
-                 for one in self._fs.listStatus(self._inside("identity"))]
-        return sorted(int(n[:-5]) for n in names if n.endswith(".json") and n[:-5].isdigit())
+        return sorted(int(n[:-5]) for n in self.names("identity")
+                      if n.endswith(".json") and n[:-5].isdigit())
 
     def _create(self, place: Any, text: str, *, over: bool = False) -> bool:
         """Write a file; False: there is one already."""

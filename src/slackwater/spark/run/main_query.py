@@ -39,7 +39,8 @@ class MainQuery:
 
 
 def plan_main(session: SparkSession, pipeline: Pipeline, query: Query, *, shards: int,
-              numbers: dict[str, int], watch: Watch, finish: bool) -> MainQuery:
+              numbers: dict[str, int], lives: Mapping[str, int], watch: Watch,
+              finish: bool) -> MainQuery:
     """Plan it.
 
     Parameters
@@ -50,6 +51,8 @@ def plan_main(session: SparkSession, pipeline: Pipeline, query: Query, *, shards
         How many shards a group has whose first step does not say.
     numbers
         The numbers of groups, which their shards' labels come from; those of new ones are added.
+    lives
+        How many times each step has started afresh, if it has.
     watch
         Observes the rows of a source.
     finish
@@ -59,7 +62,7 @@ def plan_main(session: SparkSession, pipeline: Pipeline, query: Query, *, shards
     steps = [pipeline.steps[n] for n in query.nodes
              if n in pipeline.steps and pipeline.steps[n].kind != "sql"]
     wired = wire(steps, {n: arrow_schema(tables.fed(n)) for n in tables.of},
-                 _wanted(pipeline, query, steps), shards, numbers)
+                 _wanted(pipeline, query, steps), shards, numbers, lives)
     passing = [Group((), shard_labels(1, numbers.setdefault(
         f"={node}", max(numbers.values(), default=-1) + 1)), node)
         for node in _passing(pipeline, query, tables)]

@@ -13,7 +13,7 @@ from typing import Any
 from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
 from slackwater.core.durations import micros
 from slackwater.core.errors import SlackwaterError
@@ -30,6 +30,9 @@ from slackwater.spark.run.progress import Progress
 from slackwater.spark.sinks import open_sink
 
 __all__ = ["RunError", "run_pipeline"]
+
+Trigger = Callable[[DataStreamWriter], DataStreamWriter]
+"""Tells a writer when micro-batches are to run."""
 
 _LOOK, _TELL = 0.1, 1.0  # seconds between looks at the queries, and at their progress
 
@@ -84,24 +87,51 @@ def run_pipeline(pipeline: Pipeline, session: SparkSession, *, until_done: bool 
     stop = threading.Event() if stop is None else stop
     with closing(Checkpoint(pipeline, session)) as checkpoint:
         told = checkpoint.open(fresh=fresh)
+        unfinished = checkpoint.unfinished()
         with numbers.told():
             run = _Run(pipeline, session, checkpoint, numbers, each)
             try:
+                if unfinished is not None:
+                    _finish(*unfinished, session, checkpoint, stop)
+                    told.append("the pending micro-batch was finished first, as it was planned")
+                    if stop.is_set():
+                        return numbers
                 run.plan()
                 checkpoint.keep()
-                run.start(until_done)
+                run.start(_to_the_end if until_done else run.at_its_pace)
                 if started is not None:
                     started(told)
                 run.wait(stop)
                 if until_done and not keep_held and not stop.is_set():
                     run.drain()
                     run.wait(stop)
+                    if not stop.is_set():
+                        checkpoint.drained()
             except (Py4JNetworkError, ConnectionError) as error:
                 raise RunError(f"Spark is gone: {words_of(error)}", step=pipeline.name,
                                hint="a restart goes on from the last micro-batch") from None
             finally:
                 run.stop()
     return numbers
+
+
+def _finish(before: Pipeline, names: tuple[str, ...], session: SparkSession,
+            checkpoint: Checkpoint, stop: threading.Event) -> None:
+    """Run the pending micro-batch of these queries under the plan that it was planned with.
+
+    It is not in the numbers of the run, which may have other streams.
+    """
+    run = _Run(before, session, checkpoint, Numbers(before, warn=_warn))
+    try:
+        run.plan(names)
+        run.start(lambda writer: writer.trigger(once=True))
+        run.wait(stop)
+    finally:
+        run.stop()
+
+
+def _to_the_end(writer: DataStreamWriter) -> DataStreamWriter:
+    return writer.trigger(availableNow=True)
 
 
 def _warn(words: str) -> None:
@@ -118,35 +148,41 @@ class _Run:
         self._counted = uuid.uuid4().hex
         self._progress = Progress(session)
 
-    def plan(self) -> None:
-        """Plan all: a mistake that only Spark can find must not leave half a pipeline running."""
-        self._planned = [(query, *self._plan(query, finish=False))
-                         for query in self._pipeline.queries]
+    def plan(self, names: tuple[str, ...] | None = None) -> None:
+        """Plan all queries, or some.
 
-    def start(self, until_done: bool) -> None:
-        """Start all queries."""
+        A mistake that only Spark can find must not leave half a pipeline running.
+        """
+        self._planned = [(query, *self._plan(query, finish=False))
+                         for query in self._pipeline.queries
+                         if names is None or query.name in names]
+
+    def start(self, trigger: Trigger) -> None:
+        """Start what is planned."""
         for query, df, writer in self._planned:
-            self._start(query, df, writer, until_done)
+            self._start(query, df, writer, trigger)
+
+    def at_its_pace(self, writer: DataStreamWriter) -> DataStreamWriter:
+        """The trigger of the pipeline."""
+        if self._pipeline.trigger is None:
+            return writer
+        ms = micros(self._pipeline.trigger) // 1000
+        return writer.trigger(processingTime=f"{ms} milliseconds")
 
     def drain(self) -> None:
         """Tell the main query that nothing more comes."""
         for query in self._pipeline.queries:
             if query.name == MAIN:
-                self._start(query, *self._plan(query, finish=True), until_done=True)
+                self._start(query, *self._plan(query, finish=True), _to_the_end)
 
     def _start(self, query: Query, df: DataFrame, write: Callable[[DataFrame, int], None],
-               until_done: bool) -> None:
+               trigger: Trigger) -> None:
         writer = (df.writeStream.foreachBatch(write)
                   .queryName(f"{self._pipeline.name}.{query.name}")
                   .option("checkpointLocation", self._checkpoint.of(query.name))
                   .outputMode("append"))
-        if until_done:
-            writer = writer.trigger(availableNow=True)
-        elif self._pipeline.trigger is not None:
-            ms = micros(self._pipeline.trigger) // 1000
-            writer = writer.trigger(processingTime=f"{ms} milliseconds")
         try:
-            self._queries[query.name] = writer.start()
+            self._queries[query.name] = trigger(writer).start()
         except PySparkException as error:
             raise self._failed(query.name, error) from None
 
@@ -166,7 +202,8 @@ class _Run:
                 return (builder.node(query.name),
                         BranchWriter(self._pipeline.steps.get(query.name), outlets))
             main = plan_main(self._session, self._pipeline, query, shards=self._checkpoint.shards,
-                             numbers=self._checkpoint.groups, watch=watch, finish=finish)
+                             numbers=self._checkpoint.groups, lives=self._checkpoint.lives,
+                             watch=watch, finish=finish)
         except PySparkException as error:
             raise self._failed(query.name, error) from None
         steps = {n: self._pipeline.steps[n] for n in query.nodes if n in self._pipeline.steps}

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from slackwater.core.errors import ConfigError
 from slackwater.core.kernel import MemoryStore
 from slackwater.core.state.survey import Survey, survey
 from slackwater.spark._state import Head
+from slackwater.spark.run.query_log import query_logs
 
 __all__ = ["StepState", "read_state"]
 
@@ -67,24 +66,9 @@ def read_state(session: SparkSession, checkpoint: str, *, most: int = 10) -> lis
         Nothing has run with this checkpoint.
     """
     steps: list[StepState] = []
-    for query, place in _queries(checkpoint).items():
-        steps += _steps(session, query, place, most)
+    for query, log in query_logs(session, checkpoint).items():
+        steps += _steps(session, query, log.address, most)
     return steps
-
-
-def _queries(checkpoint: str) -> dict[str, str]:
-    """The folders of queries that have a state."""
-    root = Path(checkpoint.removeprefix("file://"))
-    if not root.is_dir():
-        raise ConfigError("there is no such checkpoint folder", step="state", got=checkpoint)
-    folders = sorted((root / "queries").glob("*")) if (root / "queries").is_dir() else [root]
-    found = {folder.name: str(folder) for folder in folders
-             if any((folder / "state").glob("*/_metadata*"))}
-    if not found:
-        raise ConfigError("no query with a state has run with this checkpoint", step="state",
-                          got=checkpoint,
-                          hint="give the checkpoint: folder of a pipeline file, or that of a query")
-    return found
 
 
 def _steps(session: SparkSession, query: str, place: str, most: int) -> list[StepState]:

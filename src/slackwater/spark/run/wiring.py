@@ -21,11 +21,11 @@ from slackwater.correlate.rows import split_by
 from slackwater.pipeline.kernels import make_kernel, operator_schema
 from slackwater.pipeline.order import order_of, time_of
 from slackwater.pipeline.steps import PASSED_ON, Step, StreamName
-from slackwater.query import SelectQuery
-from slackwater.query.ast import Name
-from slackwater.query.pairs import PairQuery
+from slackwater.query import SelectQuery, parse_as
+from slackwater.query.correlate.query import PairQuery
+from slackwater.query.expr.tree import Name
 from slackwater.query.recognise import RecogniseQuery
-from slackwater.query.select_parse import parse_select
+from slackwater.query.select.tree import Select
 from slackwater.reorder import Reorder
 from slackwater.reorder.policies.punctuated import Punctuated
 from slackwater.spark.group import Group, Part, Port
@@ -48,7 +48,7 @@ class Wired:
 
 
 def wire(steps: list[Step], schemas: Mapping[str, pa.Schema], wanted: Mapping[str, frozenset[str]],
-         shards: int, numbers: dict[str, int]) -> Wired:
+         shards: int, numbers: dict[str, int], lives: Mapping[str, int] | None = None) -> Wired:
     """Wire steps, each after those that it reads.
 
     Parameters
@@ -63,13 +63,16 @@ def wire(steps: list[Step], schemas: Mapping[str, pa.Schema], wanted: Mapping[st
         How many shards a group has whose first step does not say.
     numbers
         The number of each group, by its first step; those of new groups are added.
+    lives
+        How many times each step has started afresh, if it has.
     """
     wiring = _Wiring(dict(schemas))
     for step in steps:
         wiring.add(step, wanted.get(step.name, frozenset()))
     found = []
     for members in wiring.members():
-        parts = wiring.led(members)
+        parts = [replace(part, life=(lives or {}).get(part.name, 0))
+                 for part in wiring.led(members)]
         columns = _common_columns(parts, wiring.steps)
         count = 1
         if columns or any(given.spread for given in parts[0].spec.inputs):
@@ -98,8 +101,6 @@ class _Wiring:
         seen = [operator_schema(step, schema) for schema in given]
         made = make_kernel(step, list(given))
         kernel = made.kernel
-        if step.kind == "pairs":
-            kernel = PairQuery(step.text or "", seen[0], seen[1], kernel)
         quiet = None if step.kind in ("correlate", "pairs") else step.options.get("quiet", _QUIET)
         inside = any(stream.node in self.steps for stream in step.inputs)
         spec = operator_spec(kernel, seen[0], None if quiet is None else
@@ -188,7 +189,7 @@ def _handed_on(step: Step) -> set[str]:
     """The columns that a query's results have as its input had them."""
     if step.kind != "select":
         return set()
-    tree = parse_select(step.text or "")
+    tree = parse_as(Select, step.text)
     grouped = {name.name for name in tree.group}
     return {item.expr.name for item in tree.items
             if isinstance(item.expr, Name) and item.expr.name in grouped

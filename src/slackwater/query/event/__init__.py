@@ -1,0 +1,1 @@
+"""``EVENT SEQ(…) WHERE … WITHIN … RETURN …``: patterns for the matcher of `slackwater.pattern`."""

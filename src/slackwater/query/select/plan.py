@@ -1,0 +1,251 @@
+"""SELECT queries: what to compute before the window, in it, and after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from slackwater.core.errors import ConfigError, did_you_mean
+from slackwater.core.events import Roles
+from slackwater.core.names import unused
+from slackwater.query.errors import QueryError, check_result_name
+from slackwater.query.expr.arrow import Compiled, compile, compile_condition, schema_lookup
+from slackwater.query.expr.kinds import as_kind, kind_of
+from slackwater.query.expr.operators import FUNCTIONS as SCALARS
+from slackwater.query.expr.ticks import unit_lookup
+from slackwater.query.expr.tree import Call, Expr, Literal, Name, Star, rewrite, walk
+from slackwater.query.select.tree import Item, Select
+from slackwater.window import FUNCTIONS, Aggregate, Window
+
+__all__ = ["Plan", "plan_select", "selected"]
+
+_SAME = {"mean": "avg", "std": "stddev", "stddev_samp": "stddev", "percentile": "quantile",
+         "average": "avg"}
+_FACTS = {"window_start": pa.timestamp("us", "UTC"), "window_end": pa.timestamp("us", "UTC")}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A query made ready.
+
+    Parameters
+    ----------
+    where
+        Which rows take part.
+    arguments
+        Columns to compute for the aggregates, by name.
+    window
+        The kernel in the middle.
+    outputs
+        The selected columns, by name, over the window's results.
+    """
+
+    where: Compiled | None
+    arguments: dict[str, Compiled]
+    window: Window
+    outputs: dict[str, Compiled]
+
+
+def plan_select(select: Select, schema: pa.Schema, roles: Roles) -> Plan:
+    """Check a query against the columns it is about, and plan it."""
+    planner = _Planner(select, schema, roles)
+    planner.check_names()
+    where = planner.where()
+    group = planner.group()
+    outputs = [planner.output(item) for item in planner.items()]
+    if select.range is None and planner.aggregates:
+        raise QueryError("an aggregate needs a window to be of", select.text,
+                         planner.first_call.at,
+                         hint=f"FROM {select.source} [RANGE 30 seconds]", mistake="no-window")
+    window = Window(planner.aggregates, select.range or 1, select.slide, group,
+                    Roles(roles.time, unit=roles.unit))
+    return Plan(where, planner.arguments, window, planner.compiled(outputs, window))
+
+
+class _Planner:
+    def __init__(self, select: Select, schema: pa.Schema, roles: Roles) -> None:
+        self._select, self._schema, self._text = select, schema, select.text
+        self._unit_of = unit_lookup(roles)
+        self._calls: dict[tuple[object, ...], Aggregate] = {}
+        self._arguments: dict[Expr, str] = {}
+        self.arguments: dict[str, Compiled] = {}
+        self.first_call: Expr = select.items[0].expr or Star()
+        # columns of the plan's own, which no column of the input is called like
+        self._agg, self._arg = unused("_agg", schema.names), unused("_arg", schema.names)
+
+    @property
+    def aggregates(self) -> list[Aggregate]:
+        return list(self._calls.values())
+
+    def _fail(self, problem: str, node: Expr | Item, **more: str | None) -> QueryError:
+        return QueryError(problem, self._text, node.at, **more)
+
+    def _columns(self, *also: str) -> Callable[[Name], pa.DataType]:
+        return schema_lookup(self._schema, self._text, also=also)
+
+    def check_names(self) -> None:
+        """A column may be qualified by the stream's name, and by nothing else."""
+        source = self._select.source
+        trees = [*(item.expr for item in self._select.items), self._select.where,
+                 *self._select.group]
+        for node in (n for tree in trees if tree is not None for n in walk(tree)):
+            if not isinstance(node, Name):
+                continue
+            if node.index is not None:
+                raise self._fail("a row has no elements", node, mistake="index",
+                                 hint=f"write {node.name or node.qualifier}")
+            if node.qualifier not in (None, source):
+                raise self._fail(f"there is no stream {node.qualifier!r} here", node,
+                                 hint=did_you_mean(str(node.qualifier), [source])
+                                 or f"write {node.name} or {source}.{node.name}",
+                                 mistake="stream")
+
+    def where(self) -> Compiled | None:
+        condition = self._select.where
+        if condition is None:
+            return None
+        for node in walk(condition):
+            if _aggregate_name(node):
+                raise self._fail("WHERE is about single rows, before they are aggregated", node,
+                                 mistake="aggregate-in-where")
+        return compile_condition(condition, self._columns(), self._text, unit_of=self._unit_of)
+
+    def group(self) -> tuple[str, ...]:
+        columns = self._columns()
+        for name in self._select.group:
+            columns(name)
+        return tuple(name.name for name in self._select.group)
+
+    def items(self) -> list[Item]:
+        """The selected items, * spelt out."""
+        items: list[Item] = []
+        for item in self._select.items:
+            if item.expr is not None:
+                items.append(item)
+                continue
+            names = self._schema.names if self._select.slide is None else [
+                "window_start", "window_end", *(n.name for n in self._select.group)]
+            items += [Item(Name(None, n, at=item.at), at=item.at) for n in names]
+        return items
+
+    def output(self, item: Item) -> tuple[str, Expr]:
+        """The item's name, and its expression with aggregates replaced by columns."""
+        expr = item.expr
+        assert expr is not None
+        for node in walk(expr):
+            if isinstance(node, Name) and node.name.startswith((self._agg, self._arg)):
+                self._columns()(node)  # no column is called so: this raises
+        name = item.name
+        if name is None:
+            name = expr.name if isinstance(expr, Name) else self._text[expr.at.start:expr.at.end]
+        return name, rewrite(expr, self._aggregate)
+
+    def _aggregate(self, node: Expr) -> Expr | None:
+        function = _aggregate_name(node)
+        if function is None:
+            if isinstance(node, Call) and node.function not in SCALARS:
+                raise self._fail(f"there is no function {node.function!r}", node,
+                                 hint=did_you_mean(node.function, [*FUNCTIONS, *SCALARS]),
+                                 mistake="function")
+            return None
+        assert isinstance(node, Call)
+        if not self._calls:
+            self.first_call = node
+        wanted = 2 if function == "quantile" else 1
+        if len(node.args) != wanted:
+            usage = "quantile(value, 0.9)" if wanted == 2 else f"{node.function}(value)"
+            raise self._fail(f"{node.function} takes {wanted} value{'s' if wanted > 1 else ''}, "
+                             f"and {len(node.args)} are given", node, hint=usage,
+                             mistake="arguments")
+        q = self._share(node.args[1]) if wanted == 2 else None
+        column = None
+        if not isinstance(node.args[0], Star):
+            column = self._argument(node.args[0])
+        elif function != "count":
+            raise self._fail(f"{node.function} needs a column; only COUNT takes *", node.args[0],
+                             mistake="star")
+        key = (function, column, q)
+        if key not in self._calls:
+            self._calls[key] = Aggregate(function, column, q, name=f"{self._agg}{len(self._calls)}")
+            self._check(self._calls[key], node)
+        return Name(None, self._calls[key].name, at=node.at)
+
+    def _share(self, node: Expr) -> float:
+        value = node.value if isinstance(node, Literal) and node.kind == "number" else None
+        if not isinstance(value, (int, float)) or not 0 <= value <= 1:
+            raise self._fail("the second value of quantile is a number between 0 and 1", node,
+                             hint="quantile(value, 0.9)", mistake="quantile")
+        return float(value)
+
+    def _argument(self, expr: Expr) -> str:
+        """The column that holds an aggregate's argument: one of the input, or a computed one."""
+        for node in walk(expr):
+            if _aggregate_name(node):
+                raise self._fail("an aggregate cannot be taken of an aggregate", node,
+                                 mistake="nested-aggregate")
+        compiled = compile(expr, self._columns(), self._text, unit_of=self._unit_of)
+        if isinstance(expr, Name):
+            kind = self._schema.field(expr.name).type
+            if as_kind(kind) == kind:
+                return expr.name
+        if expr not in self._arguments:
+            name = f"{self._arg}{len(self._arguments)}"
+            self._arguments[expr], self.arguments[name] = name, compiled
+        return self._arguments[expr]
+
+    def wide_schema(self) -> pa.Schema:
+        """The input's columns and the computed ones."""
+        return pa.schema([*self._schema, *(pa.field(n, c.type) for n, c in self.arguments.items())])
+
+    def _check(self, aggregate: Aggregate, node: Call) -> None:
+        try:
+            aggregate.result_type(self.wide_schema())
+        except ConfigError as why:
+            kind = kind_of(self.wide_schema().field(str(aggregate.column)).type)
+            raise self._fail(f"{node.function} cannot be taken of this: it is {kind}", node.args[0],
+                             expected=str(why.expected), mistake="type") from None
+
+    def compiled(self, outputs: list[tuple[str, Expr]], window: Window) -> dict[str, Compiled]:
+        results = window.result_schema(self.wide_schema())
+        sliding = self._select.slide is not None
+
+        def schema_of(name: Name) -> pa.DataType:
+            if name.name in results.names and name.name not in self.arguments:
+                return results.field(name.name).type
+            if sliding and name.name in self._schema.names:
+                raise self._fail(
+                    f"with SLIDE a result is of many rows, and {name.name!r} is of one", name,
+                    hint="add it to GROUP BY, or aggregate it", mistake="not-grouped")
+            if name.name in _FACTS:
+                raise self._fail(f"{name.name!r} needs SLIDE: without it every row has its own "
+                                 "window", name, mistake="no-slide")
+            shown = pa.schema([f for f in results
+                               if not f.name.startswith((self._agg, self._arg))])
+            return schema_lookup(shown, self._text)(name)
+
+        found: dict[str, Compiled] = {}
+        for (name, expr), item in zip(outputs, self.items(), strict=True):
+            check_result_name(name, self._text, item.at)
+            if name in found:
+                raise self._fail(f"two columns are called {name!r}", item,
+                                 hint="give one of them another name with AS", mistake="twice")
+            found[name] = selected(expr, schema_of, self._text, self._unit_of)
+        return found
+
+
+def selected(expr: Expr, schema_of: Callable[[Name], pa.DataType], text: str,
+             unit_of: Callable[[Name], str | None] = lambda name: None) -> Compiled:
+    """A column alone passes through as it is, whatever its type; the rest is computed."""
+    if isinstance(expr, Name):
+        kind = schema_of(expr)
+        return Compiled(kind, (expr,), lambda columns: columns(expr))
+    return compile(expr, schema_of, text, unit_of=unit_of)
+
+
+def _aggregate_name(node: Expr) -> str | None:
+    if not isinstance(node, Call):
+        return None
+    function = _SAME.get(node.function, node.function)
+    return function if function in FUNCTIONS else None
