@@ -87,20 +87,21 @@ def cache_folder() -> Path | None:
     The folder that ``NUMBA_CACHE_DIR`` names may be one that can only be read: an image's, say.
     """
     given = numba.config.CACHE_DIR
+    named = Path(given) / "slackwater" if given else None
     user = AppDirs(appname="slackwater", appauthor=False).user_cache_dir
-    for base in (Path(given) / "slackwater" if given else Path(user) / "compiled",
+    for base in (named or Path(user) / "compiled",
                  Path(tempfile.gettempdir()) / f"slackwater-{_user()}"):
         try:
             base.mkdir(mode=0o700, parents=True, exist_ok=True)
             info = base.stat()
             # what is read from there is run: nobody else may be able to write it
-            if not given and hasattr(os, "getuid") and (
+            if base != named and hasattr(os, "getuid") and (
                     info.st_uid != os.getuid() or stat.S_IMODE(info.st_mode) & 0o022):
                 continue
             tempfile.TemporaryFile(dir=base).close()
             return base
         except OSError:
-            if given and base.is_dir():
+            if base == named and base.is_dir():
                 return base
     return None
 
