@@ -5,7 +5,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test others quick onspark test-spark fuzz lint bench kill manual newcomer lock clean
+.PHONY: help setup warm demo test others quick onspark test-spark fuzz lint bench kill manual \
+  newcomer lock clean
 
 help:  ## this text
 	@echo "Slackwater: event streams that arrive late and out of order, put right on Spark."
@@ -23,7 +24,12 @@ $(STAMP): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@echo "compiling the kernels, once: a few minutes"
+	$(BIN)/slackwater warm
 	@touch $@
+
+warm: setup  ## compile all kernels now; done already, it takes seconds
+	$(BIN)/slackwater warm --quiet
 
 demo: setup  ## a streaming job on local Spark: its own watermark against Slackwater
 	$(BIN)/python examples/demo.py
@@ -33,8 +39,9 @@ demo: setup  ## a streaming job on local Spark: its own watermark against Slackw
 APART := tests/spark/test_pipeline_on_connect.py tests/spark/test_run_dashboard.py \
   tests/spark/test_new_user.py
 
-test: setup lint  ## everything: style, types, all tests
-	$(MAKE) -j2 --output-sync=target --no-print-directory others onspark
+# the kernels are compiled once, before several processes want them at the same time
+test: warm  ## everything: style, types, all tests
+	$(MAKE) -j3 --output-sync=target --no-print-directory lint others onspark
 
 others: quick
 	$(BIN)/python -m pytest -q $(APART)

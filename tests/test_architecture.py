@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1] / "src" / "slackwater"
 LAYERS = [
     {"core"}, {"reorder"}, {"dedupe", "synchronise", "window", "pattern", "correlate", "checks"},
-    {"query"}, {"datasets"}, {"frames"}, {"evaluate"}, {"papers"},
+    {"query"}, {"datasets"}, {"frames"}, {"evaluate"}, {"papers", "warm"},
     {"gateway", "pipeline"}, {"spark", "view"}, {"demo"}, {"cli"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

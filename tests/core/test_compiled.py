@@ -123,6 +123,41 @@ def test_the_folder_that_numba_is_told_is_used(tiny):
     assert list((tiny.parent / "told").rglob("loops.run*.nbi"))
 
 
+def test_another_installation_of_the_same_version_finds_it(tiny):
+    assert run(tiny) == (6, 0)
+    other = tiny.parent / "elsewhere" / "tiny"
+    shutil.copytree(tiny, other)
+    same = {"XDG_CACHE_HOME": str(tiny.parent / "cache")}
+    assert run(other, **same) == (6, 1)
+    edit(other / "constants.py", "FACTOR = 2", "FACTOR = 5")
+    assert run(other, **same) == (15, 0)
+    assert run(tiny) == (6, 1)  # two versions at a time do not push each other out
+
+
+def test_versions_that_nobody_uses_are_forgotten(tiny, monkeypatch):
+    run(tiny)
+    kept = tiny.parent / "cache" / "slackwater" / "compiled"
+    assert len(list(kept.iterdir())) == 2
+    os.utime(next(kept.iterdir()), (0, 0))
+    monkeypatch.setattr(compiled, "cache_folder", lambda: kept)
+    assert compiled.forget_unused() == 1
+    assert len(list(kept.iterdir())) == 1
+
+
+def test_a_folder_that_can_only_be_read_is_read(tiny, monkeypatch):
+    def refuse(**where: object) -> None:
+        raise PermissionError
+
+    told = tiny.parent / "told"
+    run(tiny, NUMBA_CACHE_DIR=str(told))
+    monkeypatch.setattr(compiled.numba.config, "CACHE_DIR", str(told))
+    monkeypatch.setattr(compiled.tempfile, "TemporaryFile", refuse)
+    assert compiled.cache_folder.__wrapped__() == told / "slackwater"
+    monkeypatch.setattr(compiled.numba.config, "CACHE_DIR", str(told / "none"))
+    (told / "none").touch()
+    assert compiled.cache_folder.__wrapped__() is None
+
+
 @pytest.mark.parametrize("changed", ["loops", "callee", "constants", "core/compiled"])
 def test_the_key_follows_every_source_that_is_imported_in_the_end(tiny, changed):
     file = tiny / "loops.py"
@@ -144,5 +179,5 @@ def test_imports_are_found_however_they_are_written(tiny):
 
 def test_the_package_imports_by_full_names():
     """The key is made from ``from slackwater… import``: a relative import would escape it."""
-    for file in Path(compiled._PACKAGE).rglob("*.py"):
+    for file in Path(compiled.PACKAGE).rglob("*.py"):
         assert not re.search(r"^\s*from \.", file.read_text(), re.MULTILINE), file

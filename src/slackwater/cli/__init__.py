@@ -9,6 +9,7 @@ arguments or the input, with a message on standard error that says what to do.
 
 from __future__ import annotations
 
+import gc
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,9 @@ def main() -> None:
     if sys.argv[1:] == ["--version"]:
         print(f"slackwater {__version__}")  # the one answer that needs nothing else loaded
         sys.exit(0)
+    # importing and loading kernels makes objects that all stay: to look at them again and again
+    # for garbage takes a quarter of a short command's time
+    gc.set_threshold(50_000, 20, 20)
     from slackwater.cli.command_line import app
 
     try:

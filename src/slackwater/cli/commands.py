@@ -12,7 +12,7 @@ __all__ = ["NAMES", "Commands"]
 
 NAMES = ("profile", "evaluate", "tune", "advise", "generate", "reorder", "synchronise", "query",
          "correlate", "reproduce", "demo", "check", "run", "dashboard", "report", "state",
-         "gateway")
+         "gateway", "warm")
 """Every command; the module of the same name has a `command`, or an `app` with commands of its own.
 """
 

@@ -7,7 +7,9 @@ or not: an edit or an upgrade anywhere among them compiles it anew, and nothing 
 
 The cache is in the user's cache folder (``NUMBA_CACHE_DIR`` if that is set), for packages are often
 installed where nobody may write, and in a folder for temporary files where there is no such thing.
-Where neither can be written nothing is cached.
+Where neither can be written nothing is cached.  In it, each version of a module has a folder named
+after that hash, so that all installations of a version share what one of them has compiled, and
+the folder can be carried to other machines (`slackwater warm --archive`).
 
 May import: nothing of Slackwater.
 """
@@ -17,21 +19,30 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 import stat
 import tempfile
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numba
 from numba.core import caching
+from numba.core.runtime import rtsys
 from numba.misc.appdirs import AppDirs
 
-__all__ = ["cache_folder", "njit", "source_key"]
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["PACKAGE", "cache_folder", "forget_unused", "njit", "source_key"]
 
 _WORD = re.compile(r"\w+")
-_PACKAGE = str(Path(__file__).resolve().parents[1])
+PACKAGE = str(Path(__file__).resolve().parents[1])
 
 
 def njit(**options: Any) -> Any:
@@ -56,7 +67,7 @@ def njit(**options: Any) -> Any:
     return decorate
 
 
-def source_key(file: str, root: str = _PACKAGE) -> str:
+def source_key(file: str, root: str = PACKAGE) -> str:
     """A hash of a module's text and of every module of its package that it imports in the end."""
     seen: set[str] = set()
     waiting = [file]
@@ -71,25 +82,39 @@ def source_key(file: str, root: str = _PACKAGE) -> str:
 
 @cache
 def cache_folder() -> Path | None:
-    """Where compiled functions are kept; None if nothing can be written."""
-    place = hashlib.blake2b(_PACKAGE.encode(), digest_size=8).hexdigest()
+    """Where compiled functions are kept; None if nothing can be written.
+
+    The folder that ``NUMBA_CACHE_DIR`` names may be one that can only be read: an image's, say.
+    """
     given = numba.config.CACHE_DIR
+    named = Path(given) / "slackwater" if given else None
     user = AppDirs(appname="slackwater", appauthor=False).user_cache_dir
-    for base in (Path(given) / "slackwater" if given else Path(user) / "compiled",
+    for base in (named or Path(user) / "compiled",
                  Path(tempfile.gettempdir()) / f"slackwater-{_user()}"):
         try:
             base.mkdir(mode=0o700, parents=True, exist_ok=True)
             info = base.stat()
             # what is read from there is run: nobody else may be able to write it
-            if not given and hasattr(os, "getuid") and (
+            if base != named and hasattr(os, "getuid") and (
                     info.st_uid != os.getuid() or stat.S_IMODE(info.st_mode) & 0o022):
                 continue
-            (base / place).mkdir(exist_ok=True)
-            tempfile.TemporaryFile(dir=base / place).close()
-            return base / place
+            tempfile.TemporaryFile(dir=base).close()
+            return base
         except OSError:
-            continue
+            if base == named and base.is_dir():
+                return base
     return None
+
+
+def forget_unused(days: int = 30) -> int:
+    """Delete what no process has used for so long: versions that are gone. Returns how many."""
+    folder = cache_folder()
+    old = [] if folder is None else [
+        one for one in folder.iterdir()
+        if one.is_dir() and time.time() - one.stat().st_mtime > days * 86400]
+    for one in old:
+        shutil.rmtree(one, ignore_errors=True)
+    return len(old)
 
 
 def _user() -> str:
@@ -98,7 +123,7 @@ def _user() -> str:
 
 def _readable(function: Callable[..., Any]) -> bool:
     """Whether the function's text is a file of this package: else no hash can vouch for it."""
-    return _real(function.__code__.co_filename).startswith(_PACKAGE + os.sep)
+    return _real(function.__code__.co_filename).startswith(PACKAGE + os.sep)
 
 
 @cache
@@ -148,17 +173,27 @@ def _modules(root: str) -> dict[str, str]:
     return found
 
 
+@cache
+def _in_use(folder: str) -> str:
+    """Say of a folder that it is still used, once a day (see `forget_unused`)."""
+    try:
+        if time.time() - os.stat(folder).st_mtime > 86400:
+            os.utime(folder)
+    except OSError:
+        pass  # not there yet, or another user's
+    return folder
+
+
 class _KeyedLocator(caching._CacheLocator):
     def __init__(self, function: Callable[..., Any], file: str) -> None:
         self._file = _real(file)
         self._line = function.__code__.co_firstlineno
 
     def get_cache_path(self) -> str:
-        """The package's folder, a folder for each module's package in it."""
+        """A folder for this version of the module."""
         folder = cache_folder()
         assert folder is not None
-        inside = os.path.dirname(self._file[len(_PACKAGE) + 1:])
-        return os.path.join(folder, inside.replace(os.sep, ".") or "top")
+        return _in_use(os.path.join(folder, source_key(self._file)))
 
     def get_source_stamp(self) -> str:
         """What numba compares before it trusts what it finds."""
@@ -180,3 +215,28 @@ class _KeyedImpl(caching.CompileResultCacheImpl):
 
 class _KeyedCache(caching.FunctionCache):
     _impl_class = _KeyedImpl
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """As numba does it, but without loading all that only a compiler needs (0.3 s)."""
+        rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """One process at a time: two that save at once would take the same name for their code."""
+        try:
+            self._impl.locator.ensure_cache_path()
+            with _locked(self._cache_path):
+                super().save_overload(sig, data)
+        except OSError:
+            pass  # a folder that can only be read, or a full disk: compiled again next time
+
+
+@contextmanager
+def _locked(folder: str) -> Iterator[None]:
+    if fcntl is None:
+        yield
+        return
+    with open(os.path.join(folder, ".lock"), "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -8,10 +8,13 @@ keyword can stand.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import unicodedata
-from functools import lru_cache
+from functools import lru_cache, partial
+from pathlib import Path
 
+import lark
 from lark import Lark
 from lark.lexer import PatternRE, PatternStr, TerminalDef
 
@@ -30,7 +33,26 @@ def parser_of(name: str, start: str, *, soft: bool = False) -> Lark:
     """The parser of ``name.lark`` in this folder; made once."""
     return Lark.open(f"{name}.lark", rel_to=__file__, start=start, parser="lalr",
                      propagate_positions=True, maybe_placeholders=True,
-                     edit_terminals=lambda terminal: _edit(terminal, soft))
+                     edit_terminals=partial(_edit, soft=soft),
+                     cache=_tables(f"{name}-{start}-{soft}"))
+
+
+def _tables(name: str) -> str | bool:
+    """Where a parser's tables are kept, which take 0.3 s to make: by what they are made from."""
+    from slackwater.core.compiled import cache_folder
+
+    folder = cache_folder()
+    if folder is None:
+        return False
+    here = Path(__file__)
+    texts = [file.read_bytes() for file in (here, *sorted(here.parent.glob("*.lark")))]
+    made_from = b"".join(texts) + f"{lark.__version__} {unicodedata.unidata_version}".encode()
+    kept = folder / hashlib.blake2b(made_from, digest_size=16).hexdigest()
+    try:
+        kept.mkdir(exist_ok=True)
+    except OSError:
+        return False  # a folder that can only be read
+    return str(kept / name)
 
 
 @lru_cache(maxsize=1)
