@@ -67,6 +67,7 @@ bench: setup  ## speed as ratios against references, written to benchmarks/lates
 kill: setup  ## SIGKILLs of drivers, executors, gateways and brokers, nothing lost, nothing twice
 	$(BIN)/python tests/spark/kill_driver.py --kills 10
 	$(BIN)/python tests/kill/run_kills.py --kills 30
+	$(BIN)/python tests/kill/run_kills.py --kills 20 --what overload
 
 lock: setup  ## pin every dependency with its hash
 	$(BIN)/python -m pip install --quiet uv
