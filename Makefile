@@ -52,8 +52,8 @@ onspark: setup  ## the tests of the shared Spark session, with brokers and sinks
 # laid over .venv, and not in it: the other Spark is half a gigabyte, and all else is the same
 SPARKS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/slackwater/sparks
 
-test-spark: setup  ## the same on another Spark: make test-spark VERSION=4.1 (TESTS=... for some)
-	@test -n "$(VERSION)" || { echo "say which: make test-spark VERSION=4.1"; exit 2; }
+test-spark: setup  ## the same on another Spark: make test-spark VERSION=4.2 (TESTS=... for some)
+	@test -n "$(VERSION)" || { echo "say which: make test-spark VERSION=4.2"; exit 2; }
 	test -d $(SPARKS)/$(VERSION) || $(BIN)/python -m pip install --quiet \
 	  --target $(SPARKS)/$(VERSION) "pyspark==$(VERSION).*"
 	PYTHONPATH=$(SPARKS)/$(VERSION) $(BIN)/python -m pytest -q $(or $(TESTS),tests/spark) \
@@ -75,6 +75,7 @@ bench: setup  ## speed as ratios against references, written to benchmarks/lates
 kill: setup  ## SIGKILLs of drivers, executors, gateways and brokers, nothing lost, nothing twice
 	$(BIN)/python tests/spark/kill_driver.py --kills 10
 	$(BIN)/python tests/kill/run_kills.py --kills 30
+	$(BIN)/python tests/kill/run_kills.py --kills 20 --what overload
 
 # the theme prints an advertisement of its successor otherwise
 manual: setup  ## the manual, as pages in site/

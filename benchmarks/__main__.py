@@ -20,7 +20,7 @@ MODULES = ["kernels.reorder", "kernels.tide", "kernels.synchronise", "kernels.wi
            "kernels.pattern", "kernels.correlate", "kernels.state", "kernels.growth",
            "pipelines.reorder", "pipelines.group_by",
            "pipelines.correlate", "pipelines.pattern", "pipelines.run_overhead",
-           "pipelines.gateway"]
+           "pipelines.gateway", "pipelines.waiting_topic"]
 
 
 def main(names: list[str]) -> None:

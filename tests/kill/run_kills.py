@@ -3,6 +3,7 @@
     python tests/kill/run_kills.py --kills 30 --what driver,executor,gateway,broker
     python tests/kill/run_kills.py --kills 10 --what together
     python tests/kill/run_kills.py --kills 10 --what together --scene forward
+    python tests/kill/run_kills.py --kills 20 --what overload
 
 Each pipeline runs continuously on events that keep coming. In the end its sinks are compared with
 those of a run over the same input that nobody disturbed.
@@ -25,9 +26,9 @@ from parts.spark_cluster import SparkCluster
 from scenes import SCENES, Scene
 from supervise import Driver, compare, disturb
 
-WHAT = ("driver", "executor", "gateway", "broker", "together")
+WHAT = ("driver", "executor", "gateway", "broker", "together", "overload")
 _HIT = {"driver": "driver", "executor": "executor", "gateway": "server", "broker": "server",
-        "together": "together"}
+        "together": "together", "overload": "driver"}
 
 
 def play(scene_name: str, kills: list[str], seed: int, folder: Path,
@@ -74,9 +75,12 @@ def shared_out(kills: int, what: list[str], seed: int) -> list[tuple[str, list[s
             where = (("nats", "kafka")[number // len(what) % 2], False)
         elif victim == "together":  # the gateway, its broker if it has one, and the driver
             where = (("forward", "gateway")[number // len(what) % 2], False)
+        elif victim == "overload":  # a topic that is full from the start; its broker dies, too
+            where = ("overload", False)
         else:
             where = (rng.choice(list(SCENES)), False)
-        plan.setdefault(where, []).append(_HIT[victim])
+        fourth = victim == "overload" and number // len(what) % 4 == 3
+        plan.setdefault(where, []).append("server" if fourth else _HIT[victim])
     parts = []
     for (scene, _), victims in sorted(plan.items()):
         rng.shuffle(victims)

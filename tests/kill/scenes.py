@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from parts.disorder import records
 from parts.gateway_server import ForwardingGateway, GatewayServer
 from parts.jars import spark_kafka
 from parts.kafka_broker import KafkaBroker
@@ -81,24 +82,51 @@ sinks:
   raw_out: {{from: raw, kind: delta, path: "${{OUT}}/raw"}}
   leaks_out: {{from: leaks, kind: parquet, path: "${{OUT}}/leaks"}}
 """
+_OVERLOAD = """
+name: overload-kill
+checkpoint: ${{OUT}}/state
+spark: {{spark.jars: "{jars}"}}
+sources:
+  raw: {{kind: kafka, servers: "{address}", topic: events, max_rows: 1000,
+        columns: {{id: bigint, time: timestamp, received: timestamp, host: string, v: bigint}}}}
+steps:
+  clean: {{reorder: raw, by: [host], arrival: received}}
+  hosts: {{query: "SELECT host, window_end AS at, COUNT(*) AS n FROM clean
+                   [RANGE 5 s, SLIDE 5 s] GROUP BY host"}}
+  total: {{query: "SELECT window_end AS at, COUNT(*) AS n, SUM(v) AS v FROM clean
+                   [RANGE 10 s, SLIDE 10 s]"}}
+sinks:
+  clean: {{from: clean, kind: delta, path: "${{OUT}}/clean"}}
+  late: {{from: clean.late, kind: parquet, path: "${{OUT}}/late"}}
+  bad: {{from: clean.quarantined, kind: json, path: "${{OUT}}/bad"}}
+  hosts: {{from: hosts, kind: parquet, path: "${{OUT}}/hosts"}}
+  total: {{from: total, kind: delta, path: "${{OUT}}/total"}}
+"""
 
 
 @dataclass
 class Scene:
-    """A server that holds events, how to send it some, and the pipeline file."""
+    """A server that holds events, how to send it some, and the pipeline file.
+
+    Each event is in exactly one of the sinks `fates`; the others hold what was made of them.
+    """
 
     name: str
     server: Server | ForwardingGateway
     send: Callable[[list[bytes]], int | None]  # how often it took, if that makes copies
     file: Path
     sinks: tuple[str, ...]
+    fates: tuple[str, ...] = ("raw",)
+    unlike: tuple[str, ...] = ()  # columns that tell of a run, and not of the events
     copies: bool = False  # a sender that hears no answer sends again
     sent: list[int] = field(default_factory=list)
     repeated: set[int] = field(default_factory=set)  # sent again, as no answer was heard
 
+    live: bool = True  # more events are sent while it runs
+
     def feeding(self, seed: int, pause: float = 0.1, each: int = 6) -> Feeder:
         """Events sent in the background until told to stop."""
-        return Feeder(self, seed, pause, each)
+        return Feeder(self, seed, pause, each if self.live else 0)
 
 
 class Feeder(threading.Thread):
@@ -115,6 +143,8 @@ class Feeder(threading.Thread):
         try:
             while not self._stop_asked.wait(self._pause):
                 ids = [next(numbers) for _ in range(self._each)]
+                if not ids:
+                    continue
                 if (self._scene.send([self._event(number) for number in ids]) or 1) > 1:
                     self._scene.repeated.update(ids)
                 self._scene.sent.extend(ids)
@@ -180,5 +210,20 @@ def forward_scene(folder: Path) -> Scene:
                  ("clean", "late"), copies=True)
 
 
+def overload_scene(folder: Path, events: int = 60_000) -> Scene:
+    """All events wait in three partitions, written in turn: three steps work them off."""
+    broker = KafkaBroker(folder / "kafka")
+    broker.start()
+    broker.create("events", partitions=3)
+    sent = records(events)
+    for partition in range(3):
+        broker.send("events", sent[partition::3], partition=partition)
+    jars = ",".join(str(jar) for jar in spark_kafka())
+    file = folder / "overload.yaml"
+    file.write_text(_OVERLOAD.format(jars=jars, address=broker.address))
+    return Scene("overload", broker, lambda values: None, file, ("hosts", "total"),
+                 ("clean", "late", "bad"), ("_released",), live=False, sent=list(range(events)))
+
+
 SCENES = {"kafka": kafka_scene, "nats": nats_scene, "gateway": gateway_scene,
-          "forward": forward_scene}
+          "forward": forward_scene, "overload": overload_scene}

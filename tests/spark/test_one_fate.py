@@ -7,18 +7,16 @@ import threading
 import time
 from pathlib import Path
 
-import numpy as np
+from parts.disorder import records
 
 from slackwater.pipeline import load
 from slackwater.spark.run import run_pipeline
 
-SECOND = 1_000_000
-START = 1_700_000_000 * SECOND
 TEXT = """
 name: fate
 sources:
   raw: {{kind: kafka, servers: "{servers}", topic: fate, max_rows: {rows},
-        columns: {{row: long, time: timestamp, received: timestamp, host: string, v: long}}}}
+        columns: {{id: long, time: timestamp, received: timestamp, host: string, v: long}}}}
 steps:
   clean: {{reorder: raw, by: [host], arrival: received}}
   hosts: {{query: "SELECT host, window_end AS at, COUNT(*) AS n FROM clean
@@ -39,22 +37,6 @@ STREAMS = ("clean", "late", "bad", "hosts", "total", "lost")
 def rows_of(folder: Path) -> list[dict]:
     return [json.loads(line) for file in sorted(folder.glob("batch_id=*/part-*"))
             for line in file.read_text().splitlines()]
-
-
-def records(rows: int) -> list[bytes]:
-    """By arrival: hosts with delays of their own, some rows far behind, some without a time."""
-    rng = np.random.default_rng(11)
-    at = START + np.cumsum(rng.exponential(20_000, rows)).astype(np.int64)
-    host = rng.integers(0, 6, rows)
-    host[:6] = np.arange(6)
-    delay = rng.exponential(100_000 * (1 + host)) + np.where(rng.random(rows) < 0.02, 8 * SECOND, 0)
-    delay[:6] = 0
-    arrival = np.argsort(at + delay, kind="stable")
-    stamps = [str(t) for t in at.astype("datetime64[us]")]
-    received = [str(t) for t in (at + delay).astype(np.int64).astype("datetime64[us]")]
-    return [json.dumps({"row": int(i), "time": None if i % 701 == 700 else f"{stamps[i]}Z",
-                        "received": f"{received[i]}Z", "host": f"h{host[i]}",
-                        "v": int(i % 10)}).encode() for i in arrival]
 
 
 def run(folder: Path, spark, servers: str, rows: int, stops: int) -> dict[str, list[dict]]:
@@ -94,7 +76,7 @@ def test_every_row_has_one_fate(spark, kafka, tmp_path):
     for partition in range(3):
         kafka.send("fate", sent[partition::3], partition=partition)
     stopped = run(tmp_path / "stopped", spark, kafka.address, 900, stops=2)
-    fates = sorted(r["row"] for name in ("clean", "late", "bad") for r in stopped[name])
+    fates = sorted(r["id"] for name in ("clean", "late", "bad") for r in stopped[name])
     assert fates == list(range(len(sent))), "in exactly one of ready, late and quarantined"
     assert stopped["late"]
     assert stopped["bad"]

@@ -9,6 +9,8 @@ import pytest
 from slackwater.core.errors import DataError, UnknownColumn
 from slackwater.pipeline.connectors import PostgresSink
 from slackwater.spark.sinks import open_sink
+from slackwater.spark.sinks.postgres_stage import StagingLost, stage, staging_of
+from slackwater.spark.sinks.postgres_write import Target, move_batch, prepare_batch
 
 
 def rows(server, query):
@@ -134,3 +136,49 @@ def test_the_password_is_in_no_message(spark, postgres, capfd):
         assert told.value.__suppress_context__
         for secret in (wrong, "se@cret-9", "cret-9"):
             assert secret not in said
+
+
+def test_executors_write_and_only_what_the_driver_takes_counts(spark, postgres):
+    """An attempt that nobody waited for, and a crash of the server, before the driver moves."""
+    import psycopg
+
+    target = Target("p.parts.c1", "parts", (), {"id": "bigint", "label": "text"})
+    df = spark.sql("SELECT id, string(id) AS label FROM range(0, 1000, 1, 4)")
+
+    def staged():
+        return stage(df, postgres.url, target.name, list(target.types))
+
+    with psycopg.connect(postgres.url, autocommit=True) as connection:
+        assert prepare_batch(connection, target, 0)
+        lost, kept = staged(), staged()
+        assert [one.rows for one in kept] == [250] * 4, "each task writes its own rows"
+        assert {one.attempt for one in lost}.isdisjoint(one.attempt for one in kept)
+        move_batch(connection, target, 0, kept)
+        assert not prepare_batch(connection, target, 0)
+        assert prepare_batch(connection, target, 1)
+        kept = staged()
+    assert rows(postgres, "SELECT count(*), sum(id) FROM parts") == [(1000, 499_500)]
+    postgres.kill()
+    postgres.start()
+    with psycopg.connect(postgres.url, autocommit=True) as connection, \
+            pytest.raises(StagingLost, match="0 of 1000"):
+        move_batch(connection, target, 1, kept)
+    open_sink(PostgresSink(postgres.url, "parts"), "p.parts.c1").write(df, 1)
+    assert rows(postgres, "SELECT count(*), sum(id) FROM parts") == [(2000, 999_000)]
+    name = staging_of(target.name).as_string(None)
+    assert rows(postgres, f"SELECT to_regclass('{name}')") == [(None,)], "gone when done"
+
+
+def test_columns_of_other_kinds_are_written_as_copy_would_write_them(spark, postgres):
+    change(postgres, "CREATE TYPE mood AS ENUM ('calm', 'rough')")
+    change(postgres, 'CREATE TABLE kinds (u uuid, m mood, c char(3), "p%c" numeric(4, 1), b text, '
+                     "t timestamp(0) without time zone)")
+    df = spark.sql("SELECT '6f1e9a52-0c5d-4b7e-9d0e-3a1b2c3d4e5f' AS u, 'rough' AS m, 'ab' AS c, "
+                   "12.34D AS `p%c`, true AS b, timestamp_ntz'2024-05-01 10:00:00.6' AS t")
+    open_sink(PostgresSink(postgres.url, "kinds"), "p.kinds").write(df, 0)
+    found = rows(postgres, 'SELECT u::text, m::text, c, "p%c"::text, b, t::text FROM kinds')
+    assert found == [("6f1e9a52-0c5d-4b7e-9d0e-3a1b2c3d4e5f", "rough", "ab ", "12.3", "true",
+                      "2024-05-01 10:00:01")]
+    with pytest.raises(DataError, match="too long"):
+        open_sink(PostgresSink(postgres.url, "kinds"), "p.kinds").write(
+            df.selectExpr("'long' AS c"), 1)

@@ -162,7 +162,8 @@ class ReorderLogic(KeyedLogic):
 
     def pass_time_keyed(self, now: int) -> Step:
         """Release what time alone has let each key reach."""
-        slots = np.arange(self.keys.room) if now != NEVER else NONE
+        # before the first row there is nothing to release, and no policy that knows of anyone
+        slots = np.arange(self.keys.room) if now != NEVER and self.began != NEVER else NONE
         return self.pass_time_of(slots, np.full(len(slots), now))
 
     def pass_time_of(self, slots: Int64, now: Int64) -> Step:

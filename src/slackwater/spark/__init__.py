@@ -10,12 +10,16 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 try:
-    import pyspark  # noqa: F401
+    import pyspark
 except ImportError as missing:  # pragma: no cover - the message is for machines without pyspark
     raise ImportError(
         "slackwater.spark needs PySpark, which is not installed. "
         'Install it with: pip install "slackwater[spark]"'
     ) from missing
+
+from slackwater.spark.versions import check_version
+
+check_version(pyspark.__version__)
 
 if TYPE_CHECKING:
     from slackwater.spark.listener import watch

@@ -12,12 +12,12 @@ from slackwater.core.errors import SnapshotError
 from slackwater.core.events import FOREVER, NEVER
 from slackwater.core.kernel import Out
 from slackwater.core.names import ARRIVAL
-from slackwater.core.state.ipc import batch_of, ipc_batch
+from slackwater.core.state.ipc import ipc_batch
 from slackwater.spark._state import Head, SparkStore, StepStore
 from slackwater.spark.group import Group, Part, Port
 from slackwater.spark.operator_spec import row_column, statuses
 from slackwater.spark.packing import blobs_of
-from slackwater.spark.position import in_position
+from slackwater.spark.pieces import in_pieces
 from slackwater.spark.stats import Stats
 
 __all__ = ["FINISH", "TICK", "ShardRun"]
@@ -58,7 +58,7 @@ class ShardRun:
         for part in self._group.parts:
             for at in {r.input for r in blobs if r.step == part.name}:
                 mine = [ipc_batch(r.blob) for r in blobs if (r.step, r.input) == (part.name, at)]
-                self._given[part.name, at] = [in_position(batch_of(mine))]
+                self._given[part.name, at] = mine
             yield from self._part(part, ended)
         self._store.flush()
 
@@ -66,8 +66,8 @@ class ShardRun:
 
     def _part(self, part: Part, ended: bool) -> Iterator[Row]:
         now = self._time(part)
-        fed = {at: batch_of(self._given.pop((part.name, at))) for at in range(len(part.ports))
-               if (part.name, at) in self._given}
+        fed = {at: in_pieces(self._given.pop((part.name, at)), part.spec.inputs[at])
+               for at in range(len(part.ports)) if (part.name, at) in self._given}
         self._come[part.name] = (now, NEVER)
         if not fed and now is None and not ended:
             return
@@ -75,8 +75,8 @@ class ShardRun:
         for at, port in enumerate(part.ports):
             if port.merge is not None:
                 merged = self._merge(part, at, port, fed.pop(at, None), now, ended)
-                if merged is not None:
-                    fed[at] = merged
+                if merged:
+                    fed[at] = iter(merged)
         if not fed and now is None and not ended:
             return  # all of it waits to be merged
         logic = self._resume(part.state, part.spec.kernel)
@@ -85,9 +85,10 @@ class ShardRun:
         if part.leads or part.promise is not None:
             logic.lead(part.promise, shared=part.shared)
         out = None
-        for at, batch in fed.items():
-            out = part.spec.push(logic, at, batch)
-            yield from self._give(part, out, at, stats)
+        for at, pieces in fed.items():
+            for piece in pieces:
+                out = part.spec.push(logic, at, piece)
+                yield from self._give(part, out, at, stats)
         if now is not None:
             out = logic.tick(now)
             self._head.ticked[part.state] = now
@@ -104,23 +105,22 @@ class ShardRun:
         if said is not None and part.wanted is not None:
             yield Row(stream=part.name, status=None, whole=None, rows=0, blob=None, stats=said)
 
-    def _merge(self, part: Part, at: int, port: Port, rows: pa.RecordBatch | None,
-               now: int | None, ended: bool) -> pa.RecordBatch | None:
+    def _merge(self, part: Part, at: int, port: Port, pieces: Iterator[pa.RecordBatch] | None,
+               now: int | None, ended: bool) -> list[pa.RecordBatch]:
         """The rows of several keys in one order, as far as all of them have come."""
         name = f"{part.state}~{at}"
         logic = self._resume(name, port.merge)
         logic.trust()
-        outs = [] if rows is None else [logic.push(rows)]
+        outs = [logic.push(piece) for piece in pieces or ()]
         if now is not None:
             outs.append(logic.tick(now))
         if ended:
             outs.append(logic.finish())
         if not outs:
-            return None
+            return []
         self._keep(name, logic, outs[-1])
-        ready = [out.ready.drop_columns(["_reason", "_released"])
-                 for out in outs if out.ready.num_rows]
-        return batch_of(ready) if ready else None
+        return [out.ready.drop_columns(["_reason", "_released"])
+                for out in outs if out.ready.num_rows]
 
     def _give(self, part: Part, out: Out, at: int, stats: Stats) -> Iterator[Row]:
         """What a step has released: to those that follow, and out of the group."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -79,9 +80,11 @@ class BatchWriter:
         """Write one micro-batch; its blobs are kept while they are written."""
         df = df.persist()
         try:
-            counts = {StreamName(r.stream, r.status): r.rows for r in df.where(
-                F.col("blob").isNotNull()).groupBy("stream", "status").agg(
-                F.sum("rows").alias("rows")).collect()}
+            # a row a blob, so few of them: counted here, which takes no shuffle
+            counts: Counter[StreamName] = Counter()
+            for r in df.where(F.col("blob").isNotNull()).select(
+                    "stream", "status", "rows").collect():
+                counts[StreamName(r.stream, r.status)] += r.rows
             for outlet in self.outlets:
                 self._write(df, outlet, counts, batch_id)
         finally:

@@ -1,7 +1,8 @@
-"""A Delta table, by deltalake: the batch's number is in the same commit as its rows."""
+"""A Delta table, by deltalake: executors write files, the driver commits them with their batch."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +11,17 @@ from pyspark.sql import DataFrame
 
 from slackwater.core.errors import ConfigError, DataError
 from slackwater.pipeline.connectors import DeltaSink
+from slackwater.spark.packing import numbered
+from slackwater.spark.runner import arrow_schema
+from slackwater.spark.shipped import shipped
+from slackwater.spark.sinks.delta_files import FILES, write_files
 from slackwater.spark.sinks.written import already_written
 
 __all__ = ["open_sink"]
+
+_KNOWN = {"appendOnly", "invariants", "timestampNtz", "changeDataFeed", "deletionVectors",
+          "v2Checkpoint", "vacuumProtocolCheck", "inCommitTimestamp", "domainMetadata"}
+"""Features of a table that ask nothing of those who only add files."""
 
 
 @dataclass(frozen=True)
@@ -28,14 +37,23 @@ class _Delta:
         last = None if table is None else table.transaction_version(self.name)
         if already_written(last, batch_id, self.name, f"the table {self.path}"):
             return
-        rows = df.toArrow()
-        if table is not None:
-            self._check(rows.schema, table)
+        rows = arrow_schema(df)
         commit = deltalake.CommitProperties(
             app_transactions=[deltalake.Transaction(self.name, batch_id)])
         try:
-            deltalake.write_deltalake(self.path if table is None else table, rows, mode="append",
-                                      commit_properties=commit)
+            if table is None:
+                # what comes later may have nulls where this batch has none
+                table = deltalake.DeltaTable.create(
+                    self.path, pa.schema([field.with_nullable(True) for field in rows]),
+                    mode="ignore")
+            self._check(rows, table)
+            found = numbered(df).mapInArrow(shipped(write_files(
+                table.table_uri, rows, list(table.metadata().partition_columns))), FILES).collect()
+            table.create_write_transaction(
+                [deltalake.transaction.AddAction(
+                    f.path, f.size, json.loads(f.partition), f.modified, True, f.stats)
+                 for f in found], "append", table.schema(),
+                list(table.metadata().partition_columns), commit_properties=commit)
         except (DeltaError, OSError) as error:
             raise DataError("the rows could not be written", step=self.name, expected=self.path,
                             got=error) from error
@@ -50,6 +68,12 @@ class _Delta:
             return None
 
     def _check(self, rows: pa.Schema, table: Any) -> None:
+        asked = {*(table.protocol().writer_features or ())} - _KNOWN
+        asked |= {name for name in table.metadata().configuration
+                  if name.startswith("delta.constraints.") or name == "delta.columnMapping.mode"}
+        if asked:
+            raise DataError("the table asks more of its writers than to add files", step=self.name,
+                            got=", ".join(sorted(asked)), hint="write to another table")
         there = pa.schema(table.schema().to_arrow())
         # Delta widens nothing by itself and knows no nulls apart: names and kinds must agree
         have = {field.name: _kind(field.type) for field in there}

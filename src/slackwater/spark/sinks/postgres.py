@@ -1,4 +1,7 @@
-"""A PostgreSQL table: rows and the number of their batch in one transaction, so exactly once."""
+"""A PostgreSQL table: rows and the number of their batch in one transaction, so exactly once.
+
+Executors copy the rows into a staging table; the driver moves them from there.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,11 @@ from slackwater.core.errors import ConfigError, DataError, SlackwaterError, Unkn
 from slackwater.pipeline.connectors import PostgresSink
 from slackwater.pipeline.secrets import Secrets
 from slackwater.spark.sinks import Refuse
+from slackwater.spark.sinks.postgres_stage import PATIENCE, StagingLost, passing, stage
 from slackwater.spark.sinks.postgres_types import for_copy, postgres_type
-from slackwater.spark.sinks.postgres_write import Target, write_batch
+from slackwater.spark.sinks.postgres_write import Target, move_batch, prepare_batch
 
 __all__ = ["open_sink"]
-
-_PATIENCE = 30.0  # seconds: a server that restarts is back by then
-# said of a server that will let us in a moment later; other refusals stay what they are
-_PASSING = ("starting up", "not yet accepting", "shutting down", "in recovery", "too many clients")
 
 
 @dataclass(frozen=True)
@@ -38,25 +38,33 @@ class _Table:
         for column in self.key:
             if column not in df.columns:
                 raise UnknownColumn(column, df.columns, role="key", step=self.name)
-        types = {f.name: postgres_type(f.dataType) for f in df.schema.fields}
-        rows = df.select([for_copy(f) for f in df.schema.fields]).toArrow()
-        target = Target(self.name, self.table, self.key, types)
-        until = time.monotonic() + _PATIENCE
+        target = Target(self.name, self.table, self.key,
+                        {f.name: postgres_type(f.dataType) for f in df.schema.fields})
+        rows = df.select([for_copy(f) for f in df.schema.fields])
+        until = time.monotonic() + PATIENCE
         while True:
             try:
-                with psycopg.connect(self.url, connect_timeout=10) as connection:
-                    write_batch(connection, target, batch_id, rows, refuse)
+                # no transaction is open while the executors work
+                with psycopg.connect(self.url, connect_timeout=10, autocommit=True) as connection:
+                    if prepare_batch(connection, target, batch_id):
+                        staged = stage(rows, self.url, self.name, list(target.types))
+                        move_batch(connection, target, batch_id, staged, refuse)
                 return
             except SlackwaterError:
                 raise
+            except StagingLost as lost:
+                if time.monotonic() > until:
+                    raise DataError(f"the table {self.table!r} could not be written",
+                                    step=self.name, got=lost,
+                                    hint="can the executors reach the server?") from None
             except psycopg.OperationalError as error:
                 # whether or not the transaction was committed, trying again is safe: the ledger
                 # knows
-                if time.monotonic() > until or _final(str(error)):
+                if time.monotonic() > until or not passing(error):
                     raise self._told(error) from None
-                time.sleep(0.5)
             except psycopg.Error as error:
                 raise self._told(error) from None
+            time.sleep(0.5)
 
     def _told(self, error: Any) -> DataError:
         """What the server said; the address, with its password, is not to be in it."""
@@ -69,10 +77,6 @@ class _Table:
             hint = f"ALTER TABLE {self.table} ADD UNIQUE ({columns})"
         return DataError(f"the table {self.table!r} could not be written", step=self.name,
                          got=said, hint=hint)
-
-
-def _final(message: str) -> bool:
-    return "FATAL" in message and not any(words in message for words in _PASSING)
 
 
 def open_sink(config: PostgresSink, name: str) -> _Table:

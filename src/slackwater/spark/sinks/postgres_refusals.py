@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from typing import Any
-
-import pyarrow as pa
+from typing import Any, NamedTuple
 
 from slackwater.core.errors import DataError
 from slackwater.spark.sinks import MOST_REFUSED
 
-__all__ = ["insert_good"]
+__all__ = ["Span", "insert_good"]
 
 _OF_ROWS = ("22", "23", "P0")
 """Classes of errors that are about values: data, constraints, and what triggers raise."""
 
 
-def insert_good(connection: Any, insert: Callable[[pa.Table], None], rows: pa.Table,
-                step: str) -> list[tuple[str, str]]:
+class Span(NamedTuple):
+    """Staged rows of one task: from one number to before another."""
+
+    attempt: str
+    first: int
+    end: int
+
+
+def insert_good(connection: Any, insert: Callable[[list[Span]], None], spans: list[Span],
+                text_of: Callable[[Span], str], step: str,
+                prepare: Callable[[], None]) -> list[tuple[str, str]]:
     """Insert the rows that the table takes; the others, each with the reason, as JSON.
 
     A refused statement undoes what it did and nothing else (a savepoint).  Parts are inserted in
-    their order, so that of several rows with one key the last still counts.
+    their order, so that of several rows with one key the last still counts.  `prepare` is called
+    before the first halving.
     """
     import psycopg
 
     refused: list[tuple[str, str]] = []
-    waiting = [rows]
+    waiting = [spans]
     while waiting:
         part = waiting.pop()
         try:
@@ -36,11 +43,18 @@ def insert_good(connection: Any, insert: Callable[[pa.Table], None], rows: pa.Ta
         except psycopg.Error as error:
             if (error.sqlstate or "")[:2] not in _OF_ROWS:
                 raise
-            if part.num_rows > 1:
-                half = part.num_rows // 2
-                waiting += [part.slice(half), part.slice(0, half)]
+            if part is spans:
+                prepare()
+            if len(part) > 1:
+                half = len(part) // 2
+                waiting += [part[half:], part[:half]]
                 continue
-            refused.append((_reason(error), json.dumps(part.to_pylist()[0], default=str)))
+            one = part[0]
+            if one.end - one.first > 1:
+                middle = (one.first + one.end) // 2
+                waiting += [[one._replace(first=middle)], [one._replace(end=middle)]]
+                continue
+            refused.append((_reason(error), text_of(one)))
             if len(refused) > MOST_REFUSED:
                 raise DataError(
                     f"more than {MOST_REFUSED} rows of one micro-batch are refused", step=step,
