@@ -18,7 +18,7 @@ from pathlib import Path
 
 from slackwater.core import compiled
 from slackwater.core.errors import SlackwaterError
-from slackwater.warm.workloads import Workload, workloads
+from slackwater.warm.small_runs import Workload, workloads
 
 __all__ = ["archive", "warm", "workloads"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from slackwater.checks.samples import sample_events
 from slackwater.core.events import Roles
-from slackwater.core.kernel import MemoryStore
+from slackwater.core.kernel import Kernel, MemoryStore
 from slackwater.datasets import Dataset
 from slackwater.reorder import POLICIES, Reorder
 
@@ -91,7 +91,13 @@ def workloads() -> Iterator[Workload]:
     yield Workload("evaluate", partial(_evaluate, rows))
 
 
-def _exercise(kernel: Any, rows: pa.RecordBatch) -> None:
+def _kernel(text: str, rows: pa.RecordBatch, roles: Roles, **options: Any) -> Kernel:
+    from slackwater.query import compile
+
+    return cast(Kernel, compile(text, rows.schema, roles, **options))
+
+
+def _exercise(kernel: Kernel, rows: pa.RecordBatch) -> None:
     """Arrivals, a restart from bytes, time that passes, and the end."""
     store = MemoryStore()
     logic: Any = kernel.start(store)
@@ -114,14 +120,11 @@ def _without_key(rows: pa.RecordBatch) -> None:
 
 def _many_rows() -> None:
     """Long columns are sorted in other ways than short ones."""
-    from slackwater.query import compile as make_query
-
     rows = sample_events(5000)
     static = "Static(buffer=100ms)"
-    asked: list[Any] = [make_query(text, rows.schema, Roles("time", "arrival"), slack="100ms") for text in (
+    asked = [_kernel(text, rows, Roles("time", "arrival"), slack="100ms") for text in (
         _SELECTS["rows of keys"], f"SELECT * FROM s MATCH_RECOGNIZE ({_RECOGNISE['rise']})")]
-    asked += [Reorder(static, _ROLES), Reorder(static, Roles("time", "arrival"))]
-    for kernel in asked:
+    for kernel in (Reorder(static, _ROLES), Reorder(static, Roles("time", "arrival")), *asked):
         logic = kernel.start()
         logic.push(rows)
         logic.finish()
@@ -144,25 +147,22 @@ def _key_types(rows: pa.RecordBatch) -> None:
 
 
 def _query(text: str, rows: pa.RecordBatch) -> None:
-    from slackwater.query import compile as make_query
-
-    for options in ({"slack": "100ms"}, {"policy": "MeanPlusRange"}, {}):
+    # with 5 s all rows leave together
+    for options in ({"slack": "100ms"}, {"slack": "5s"}, {"policy": "MeanPlusRange"}, {}):
         if "DRATIO" in text and options:
             continue
-        _exercise(make_query(text, rows.schema, Roles("time", "arrival"), **options), rows)
+        _exercise(_kernel(text, rows, Roles("time", "arrival"), **options), rows)
 
 
 def _event(text: str, rows: pa.RecordBatch) -> None:
     from slackwater.pattern import EMIT, SELECT
-    from slackwater.query import compile as make_query
-
     for roles in (Roles("time", "arrival", type="type", key=("key",)), Roles("time", "arrival",
                                                                            type="type")):
         for emit in EMIT:
             for select in SELECT:
-                _exercise(make_query(text, rows.schema, roles, slack="100ms", emit=emit,
+                _exercise(_kernel(text, rows, roles, slack="100ms", emit=emit,
                                      select=select), rows)
-    _exercise(make_query(text, rows.schema, roles), rows)
+    _exercise(_kernel(text, rows, roles), rows)
 
 
 def _correlate(rows: pa.RecordBatch) -> None:
