@@ -125,7 +125,12 @@ class Checker:
         leaf = self._aggregate(node)
         if leaf is not None:
             return leaf
-        return getattr(self, f"_{type(node).__name__.lower()}")(node)
+        rule = getattr(self, f"_{type(node).__name__.lower()}", None)
+        if rule is None:  # what a language has beside expressions: [id], @a, |…|
+            raise self._fail("this has no value that an expression could use", node.at,
+                             hint="it stands by itself, joined to others by AND", mistake="type")
+        found: Typed = rule(node)
+        return found
 
     def condition(self, node: Expr, where: str) -> Typed:
         """The typed tree of a node that must be a condition; NULL is one that is never true."""
