@@ -62,8 +62,9 @@ test-spark: setup  ## the same on another Spark: make test-spark VERSION=4.2 (TE
 quick: setup  ## the tests that need no Spark
 	$(BIN)/python -m pytest -q --ignore=tests/spark
 
-fuzz: setup  ## property tests with new random examples, FUZZ times as many (default 20)
+fuzz: setup  ## property tests with new random examples, FUZZ times as many (default 20), and TEXTS nearly-queries (1000000)
 	SLACKWATER_FUZZ=$(or $(FUZZ),20) $(BIN)/python -m pytest -q -m hypothesis --ignore=tests/spark
+	$(BIN)/python -m tests.query.fuzz $(or $(TEXTS),1000000)
 
 lint: setup  ## ruff and mypy
 	$(BIN)/ruff check .

@@ -109,6 +109,7 @@ CHOICES: dict[str, Callable[[Any, Any], Any]] = {
     "or": lambda x, y: True if True in (x, y) else None if None in (x, y) else False,
     "least": better(True), "greatest": better(False),
     "coalesce": lambda x, y: y if x is None else x,
+    "when": lambda x, y: y if x is True else None,
     "nullif": lambda x, y: None if x is not None and y is not None and x == y else x}
 
 
@@ -132,7 +133,27 @@ def value(name: str, operands: tuple[str, ...], result: str, given: tuple[Any, .
     if name == "/":
         found = real(lambda: float(given[0]) / float(given[1]))
         return found if result == "real" else to_micros(found)
+    if (name, operands[0]) in CASTS:
+        return CASTS[name, operands[0]](*given)
     return FUNCTIONS[name, reals](*given)
+
+
+def read(pattern: str, make: Callable[[str], Any]) -> Callable[[str], Any]:
+    """A text that has this shape, as what it says."""
+    return lambda text: make(text) if re.fullmatch(pattern, text.strip()) else None
+
+
+CASTS: dict[tuple[str, str], Callable[[Any], Any]] = {
+    ("to integer", "real"): lambda x: whole(math.trunc(x)) if math.isfinite(x) else None,
+    ("to integer", "boolean"): int,
+    ("to integer", "text"): read(r"[+-]?[0-9]+", lambda x: whole(int(x))),
+    ("to real", "text"): read(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?",
+                              lambda x: real(lambda: float(x))),
+    ("to boolean", "integer"): bool,
+    ("to boolean", "text"): lambda x: {"true": True, "t": True, "1": True, "false": False,
+                                       "f": False, "0": False}.get(x.strip().lower()),
+    ("to text", "integer"): str, ("to text", "real"): repr,
+    ("to text", "boolean"): lambda x: str(x).lower()}
 
 
 FUNCTIONS: dict[tuple[str, bool], Callable[..., Any]] = {

@@ -28,6 +28,8 @@ VALUES: dict[str, list[Any]] = {
     "boolean": [True, False, None],
     "timestamp": [*INT[:9], -(2**50), 1_700_000_000_000_000, 2**63 - 1, -(2**63), None],
     "duration": INT}
+TEXTS = [*VALUES["text"], "12", " -7 ", "+3", "1.5", "1e3", ".5", "1e999", "9" * 19, "9" * 40,
+         "-9223372036854775808", "nan", "inf", "0x10", "1_0", "TRUE", "f", "0", "1", "--1", "٣"]
 CALENDAR = ("year", "month", "day", "hour", "minute", "second")
 INEXACT = ("exp", "ln", "log10", "power")  # two mathematical libraries may differ in the last bit
 ENTRIES = [pytest.param(o, id=f"{o.name} {' '.join(o.operands)}") for o in OPERATORS]
@@ -40,6 +42,8 @@ def operands(operator: Operator) -> list[tuple[Any, ...]]:
     values = [VALUES[k] for k in kinds]
     if operator.name in CALENDAR:
         values = [[0, -1, 1_700_000_000_000_000, -10**15, 10**16, None]]
+    if operator.name.startswith("to ") and kinds == ("text",):
+        return [(x,) for x in TEXTS]
     if operator.name == "like":
         return [(x, p) for x in VALUES["text"] for p in ("a%", "%", "", "a_b", "_")]
     if operator.name == "round" and len(kinds) == 2:

@@ -75,6 +75,7 @@ class Op(IntEnum):
     GREATEST = 43
     COALESCE = 44
     NULLIF = 45
+    WHEN = 46  # the second, if the first is true
 
 
 # compiled code knows numbers only
@@ -89,8 +90,8 @@ _ADD_I, _SUB_I, _MUL_I, _MOD_I, _DIV_I, _ADD_F, _SUB_F, _MUL_F, _DIV_F, _MOD_F =
                      Op.DIV_F, Op.MOD_F))
 _EQ, _NE, _LT, _LE, _GT, _GE, _AND, _OR = (int(o) for o in (
     Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE, Op.AND, Op.OR))
-_LEAST, _GREATEST, _COALESCE, _NULLIF = (int(o) for o in (
-    Op.LEAST, Op.GREATEST, Op.COALESCE, Op.NULLIF))
+_LEAST, _GREATEST, _COALESCE, _NULLIF, _WHEN = (int(o) for o in (
+    Op.LEAST, Op.GREATEST, Op.COALESCE, Op.NULLIF, Op.WHEN))
 _LOAD_LAST = int(Op.LOAD_F)
 _SMALLEST, _GREATEST_INT = -(2**63), 2**63 - 1
 
@@ -272,7 +273,10 @@ def _choose(op: int, at: int, prog: Programs) -> None:
                 si[at] == si[at + 1] if sk[at] == INTEGER else sf[at] == sf[at + 1]):
             sk[at] = NULL
         return
-    take = sk[at] == NULL
+    if op == _WHEN and not (sk[at] == INTEGER and si[at] == 1):
+        sk[at] = NULL
+        return
+    take = sk[at] == NULL or op == _WHEN
     if not take and sk[at + 1] != NULL and op != _COALESCE:
         if sk[at] == INTEGER:
             take = si[at + 1] < si[at] if op == _LEAST else si[at + 1] > si[at]

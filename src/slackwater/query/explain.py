@@ -114,7 +114,8 @@ def _select(query: Select, options: dict[str, Any]) -> list[Any]:
         f"SELECT over {'windows' if window else 'rows'} of {query.source}",
         ("filter", _filter(query)),
         ("order", _per(group) + _wait(options, query.dratio)),
-        ("window", window), ("select", _said(query, *query.items)), ("output", output)]
+        ("window", window), ("having", _said(query, query.having)),
+        ("select", _said(query, *query.items)), ("output", output)]
 
 
 def _recognise(query: Recognise, options: dict[str, Any]) -> list[Any]:

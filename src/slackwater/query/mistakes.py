@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from lark import Lark
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
@@ -59,7 +60,6 @@ _WORDS = {
 _SIGNS = {"&": "use AND", "|": "use OR", "{": "use (", "}": "use )"}
 _ELSEWHERE = {
     "GROUP": "there is no GROUP BY here: aggregate the results in a query of their own",
-    "HAVING": "there is no HAVING: filter the results afterwards",
     "ORDER": "results come in time order: leave ORDER BY out",
     "LIMIT": "there is no LIMIT: a stream goes on",
 }
@@ -115,13 +115,19 @@ def _bare(terminal: str) -> str:
 
 def _same_state(why: UnexpectedToken, parser: Lark, mistake: Mistake) -> bool:
     """Whether a sample stops the parser where this text does, however deep it is nested there."""
-    for sample in mistake.samples:
-        try:
-            parser.parse(sample)
-        except UnexpectedToken as other:
-            if other.state.position == why.state.position:
-                return True
-    return False
+    return any(_stops(parser, sample) == why.state.position for sample in mistake.samples)
+
+
+@lru_cache(maxsize=4096)
+def _stops(parser: Lark, sample: str) -> object:
+    """The state in which the parser stops at a sample."""
+    try:
+        parser.parse(sample)
+    except UnexpectedToken as why:
+        return why.state.position
+    except UnexpectedInput:
+        pass
+    return None
 
 
 def _end_of(text: str) -> Span:
@@ -168,8 +174,8 @@ def _expected(accepted: Iterable[str]) -> str | None:
     words = []
     if names >= _OPERAND:
         words.append("a value, a column or a function")
-        names -= {*_OPERAND, "PLUS", "DURATION", "QUOTED", "TRUE", "FALSE", "NULL", "TIMESTAMP",
-                  "NOT"}
+        names -= {*_OPERAND, "PLUS", "DURATION", "QUOTED", "TRUE", "FALSE", "NULL", "_TIMESTAMP",
+                  "_CAST", "CASE", "NOT"}
     if len(names & _OPERATORS) > 3:
         words.append("an operator")
         names -= _OPERATORS

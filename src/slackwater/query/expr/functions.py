@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slackwater.query.expr.arithmetic import finite
+from slackwater.query.expr.kinds import TYPES
 
 __all__ = ["absolute_i", "concat", "epoch", "greatest", "least", "negate_i", "null_if", "part",
            "real_function", "round_half_away"]
@@ -65,3 +68,44 @@ def part(run: Callable[[Value], Value]) -> Callable[[Value], Value]:
 def concat(x: Value, y: Value) -> Value:
     """The texts one after the other."""
     return pc.binary_join_element_wise(x, y, "")
+
+
+def when(condition: Value, value: Value) -> Value:
+    """The value where the condition is true, else NULL."""
+    return pc.if_else(pc.fill_null(condition, False), value, pa.scalar(None, value.type))
+
+
+def truncated(x: Value) -> Value:
+    """Reals cut to whole numbers; NULL where they do not fit."""
+    whole = pc.trunc(x)
+    fits = pc.and_(pc.greater_equal(whole, -(2.0**63)), pc.less(whole, 2.0**63))
+    return pc.cast(pc.if_else(fits, whole, pa.scalar(None, whole.type)), pa.int64())
+
+
+def read_text(read: Callable[[Any], Any], kind: str) -> Callable[[Value], Value]:
+    """Read values one by one: no kernel of Arrow gives NULL where it cannot."""
+    def run(x: Value) -> Value:
+        if isinstance(x, pa.Scalar):
+            return pa.scalar(None if x.as_py() is None else read(x.as_py()), TYPES[kind])
+        return pa.array([None if v is None else read(v) for v in x.to_pylist()], TYPES[kind])
+
+    return run
+
+
+def whole_of(text: str) -> int | None:
+    """A text as a whole number of 64 bits."""
+    found = int(text) if re.fullmatch(r"\s*[+-]?[0-9]{1,30}\s*", text) else None
+    return found if found is not None and -(2**63) <= found < 2**63 else None
+
+
+def real_of(text: str) -> float | None:
+    """A text as a finite number."""
+    shape = r"\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?\s*"
+    found = float(text) if re.fullmatch(shape, text) else math.inf
+    return found if math.isfinite(found) else None
+
+
+def truth_of(text: str) -> bool | None:
+    """A text as a truth value."""
+    return {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}.get(
+        text.strip().lower())

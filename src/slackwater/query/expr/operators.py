@@ -179,6 +179,8 @@ def _choices() -> Iterator[Operator]:
         passes = "passes" if kind == "real" else "–"
         yield _entry("coalesce", (kind, kind), kind, pc.coalesce, Op.COALESCE, nulls="gives way",
                      nan=passes)
+        yield _entry("when", ("boolean", kind), kind, f.when, Op.WHEN, nulls="decides",
+                     nan=passes, machine=kind != "text")
         yield _entry("nullif", (kind, kind), kind, f.null_if, Op.NULLIF, nulls="gives way",
                      nan=passes)
 
@@ -211,8 +213,30 @@ def _functions() -> Iterator[Operator]:
         yield _entry(name, ("timestamp",), "integer", f.part(arrow), machine=False)
     yield _entry("epoch", ("timestamp",), "real", f.epoch, Op.TO_F, Op.SECONDS)
     yield _entry("to real", ("integer",), "real", a.real, Op.TO_F)
+    yield from _casts()
     for kind in ("timestamp", "duration"):
         yield _entry(f"as {kind}", ("integer",), kind, lambda x: x)
+
+
+def _casts() -> Iterator[Operator]:
+    """CAST: NULL for what cannot be read as the kind that is asked for."""
+    null = "gives NULL"
+    yield _entry("to integer", ("real",), "integer", f.truncated, machine=False, nan=null,
+                 overflow=null)
+    yield _entry("to integer", ("boolean",), "integer", lambda x: pc.cast(x, pa.int64()),
+                 machine=False)
+    yield _entry("to integer", ("text",), "integer", f.read_text(f.whole_of, "integer"),
+                 machine=False, overflow=null)
+    yield _entry("to real", ("text",), "real", f.read_text(f.real_of, "real"), machine=False,
+                 overflow=null)
+    yield _entry("to boolean", ("integer",), "boolean", lambda x: pc.not_equal(x, 0),
+                 machine=False)
+    yield _entry("to boolean", ("text",), "boolean", f.read_text(f.truth_of, "boolean"),
+                 machine=False)
+    yield _entry("to text", ("integer",), "text", lambda x: pc.cast(x, pa.string()), machine=False)
+    yield _entry("to text", ("real",), "text", f.read_text(repr, "text"), machine=False,
+                 nan="passes")
+    yield _entry("to text", ("boolean",), "text", lambda x: pc.cast(x, pa.string()), machine=False)
 
 
 OPERATORS: tuple[Operator, ...] = (*_arithmetic(), *_logic(), *_choices(), *_functions())
@@ -225,7 +249,7 @@ MANY = frozenset({"least", "greatest", "coalesce", "concat"})
 """Functions that take one value or more: least(a, b, c) is least(least(a, b), c)."""
 
 FUNCTIONS = tuple(dict.fromkeys(o.name for o in OPERATORS if o.name.isalnum()
-                                and o.name not in ("and", "or", "not", "neg", "like")))
+                                and o.name not in ("and", "or", "not", "neg", "like", "when")))
 """The names of the functions."""
 
 _BY_NAME: dict[str, list[Operator]] = {}

@@ -12,13 +12,15 @@ from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedInput
 
 from slackwater.core.durations import micros
-from slackwater.core.errors import ConfigError
+from slackwater.core.errors import ConfigError, did_you_mean
 from slackwater.core.events import event_times
 from slackwater.query.errors import QueryError
 from slackwater.query.expr.tree import (
     Between,
     Binary,
     Call,
+    Case,
+    Cast,
     Expr,
     InList,
     IsNull,
@@ -35,6 +37,9 @@ from slackwater.query.mistakes import EXPRESSION_MISTAKES, Mistake, explain
 __all__ = ["Builder", "Language", "Refusal", "parse_expression", "plain"]
 
 _SAME = {"==": "=", "<>": "!="}
+_KINDS = {"integer": "integer", "int": "integer", "bigint": "integer", "long": "integer",
+          "real": "real", "double": "real", "float": "real", "text": "text", "string": "text",
+          "varchar": "text", "boolean": "boolean", "bool": "boolean", "timestamp": "timestamp"}
 
 
 @dataclass(frozen=True)
@@ -204,6 +209,27 @@ class Builder:
     def group(self, at: Span, inner: Expr) -> Expr:
         """Parentheses."""
         return inner
+
+    def case(self, at: Span, *parts: Any) -> Expr:
+        """CASE; `CASE x WHEN 1` is short for `CASE WHEN x = 1`."""
+        operand, *whens, otherwise = parts
+        conditions = [when[0] if operand is None else Binary("=", operand, when[0], at=when[0].at)
+                      for when in whens]
+        return Case(tuple(conditions), tuple(when[1] for when in whens),
+                    Literal(None, "null", at=at) if otherwise is None else otherwise, at=at)
+
+    def when(self, at: Span, condition: Expr, value: Expr) -> tuple[Expr, Expr]:
+        """WHEN … THEN …."""
+        return condition, value
+
+    def cast(self, at: Span, operand: Expr, kind: Token) -> Expr:
+        """CAST(x AS kind)."""
+        name = _KINDS.get(kind.lower())
+        if name is None:
+            raise self.fail(f"there is no type {str(kind)!r}", self.span(kind),
+                            expected=", ".join(sorted(_KINDS)), mistake="cast",
+                            hint=did_you_mean(kind.lower(), list(_KINDS)))
+        return Cast(operand, name, at=at)
 
     # -- leaves ---------------------------------------------------------------------------------
 

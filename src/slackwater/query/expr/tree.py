@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TypeAlias
 
 __all__ = [
-    "Between", "Binary", "Call", "Expr", "InList", "IsNull", "Like", "Literal", "Name", "Span",
-    "Star", "Unary", "conjuncts", "rewrite", "walk",
+    "Between", "Binary", "Call", "Case", "Cast", "Expr", "InList", "IsNull", "Like", "Literal",
+    "Name", "Span", "Star", "Unary", "conjuncts", "rewrite", "walk",
 ]
 
 
@@ -129,8 +129,25 @@ class Call(Node):
     args: tuple[Expr, ...]
 
 
+@dataclass(frozen=True)
+class Case(Node):
+    """`CASE WHEN condition THEN value … ELSE otherwise END`; one value for each condition."""
+
+    conditions: tuple[Expr, ...]
+    values: tuple[Expr, ...]
+    otherwise: Expr
+
+
+@dataclass(frozen=True)
+class Cast(Node):
+    """`CAST(operand AS kind)`."""
+
+    operand: Expr
+    kind: str
+
+
 Expr: TypeAlias = (
-    Literal | Name | Star | Unary | Binary | InList | Between | IsNull | Like | Call
+    Literal | Name | Star | Unary | Binary | InList | Between | IsNull | Like | Call | Case | Cast
 )
 
 
@@ -141,7 +158,7 @@ def children(node: Expr) -> Iterator[Expr]:
         if isinstance(value, Node):
             yield value  # type: ignore[misc]
         elif isinstance(value, tuple):
-            yield from value
+            yield from (v for v in value if isinstance(v, Node))  # type: ignore[misc]
 
 
 def walk(node: Expr) -> Iterator[Expr]:
@@ -169,7 +186,9 @@ def rewrite(node: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
         if isinstance(value, Node):
             changed[f.name] = rewrite(value, change)  # type: ignore[arg-type]
         elif isinstance(value, tuple):
-            changed[f.name] = tuple(rewrite(v, change) for v in value)
+            changed[f.name] = tuple(
+                rewrite(v, change) if isinstance(v, Node) else v  # type: ignore[arg-type]
+                for v in value)
     return replace(node, **changed) if changed else node  # type: ignore[arg-type]
 
 

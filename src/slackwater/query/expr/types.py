@@ -23,6 +23,8 @@ from slackwater.query.expr.tree import (
     Between,
     Binary,
     Call,
+    Case,
+    Cast,
     Expr,
     InList,
     IsNull,
@@ -123,7 +125,12 @@ class Checker:
         leaf = self._aggregate(node)
         if leaf is not None:
             return leaf
-        return getattr(self, f"_{type(node).__name__.lower()}")(node)
+        rule = getattr(self, f"_{type(node).__name__.lower()}", None)
+        if rule is None:  # what a language has beside expressions: [id], @a, |…|
+            raise self._fail("this has no value that an expression could use", node.at,
+                             hint="it stands by itself, joined to others by AND", mistake="type")
+        found: Typed = rule(node)
+        return found
 
     def condition(self, node: Expr, where: str) -> Typed:
         """The typed tree of a node that must be a condition; NULL is one that is never true."""
@@ -230,6 +237,47 @@ class Checker:
                              hint="LIKE 'room-%'", mistake="type")
         return self._unless(self._apply("like", [inner, self._literal(node.pattern)], node.at),
                             node.negated, node.at)
+
+    def _case(self, node: Case) -> Typed:
+        """At most one branch is not left out, so COALESCE of all is that one, NULL or not."""
+        before: Typed | None = None
+        found: Typed | None = None
+        for condition, value in zip((*node.conditions, None), (*node.values, node.otherwise),
+                                    strict=True):
+            here: Typed | None = None
+            if condition is not None:
+                here = self._apply("coalesce", [self.condition(condition, "WHEN"),
+                                                Constant(False, "boolean")], condition.at)
+            free = before if here is None else here
+            if here is not None and before is not None:
+                free = self._apply("and", [before, here], node.at)
+            if here is not None:
+                none = self._apply("not", [here], node.at)
+                before = none if before is None else self._apply("and", [before, none], node.at)
+            assert free is not None
+            tree = self.check(value)
+            if tree.kind == "null":
+                continue
+            branch = self._apply("when", [free, tree], value.at)
+            both = branch if found is None else self._try("coalesce", [found, branch], value.at)
+            if both is None:
+                assert found is not None
+                raise self._fail("CASE needs values of one kind, and these are "
+                                 f"{a_kind(found.kind)} and {a_kind(tree.kind)}", value.at,
+                                 mistake="type")
+            found = both
+        return Constant(None, "null", at=node.at) if found is None else found
+
+    def _cast(self, node: Cast) -> Typed:
+        operand = self._timed(self.check(node.operand)) if node.kind == "timestamp" else (
+            self.check(node.operand))
+        if operand.kind in (node.kind, "null"):
+            return self._to(operand, node.kind)
+        made = self._try(f"to {node.kind}", [operand], node.at)
+        if made is None:
+            raise self._fail(f"{a_kind(operand.kind)} cannot be cast to {a_kind(node.kind)}",
+                             node.at, mistake="cast")
+        return made
 
     def _unless(self, tree: Typed, negated: bool, at: Span) -> Typed:
         return self._apply("not", [tree], at) if negated else tree

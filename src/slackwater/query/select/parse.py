@@ -34,6 +34,8 @@ SELECT_MISTAKES = (
             ("SELECT a FROM s WHERE GROUP BY x",), token="GROUP"),
     Mistake("empty-where", "WHERE needs a condition", "WHERE value > 0",
             ("SELECT a FROM s WHERE",), token="$END"),
+    Mistake("empty-having", "HAVING needs a condition", "HAVING COUNT(*) > 1",
+            ("SELECT a FROM s GROUP BY x HAVING", "SELECT a FROM s HAVING")),
     *(Mistake(m.name, m.problem, m.hint,
               tuple(f"SELECT a FROM s WHERE {sample}" for sample in m.samples), m.token)
       for m in EXPRESSION_MISTAKES),
@@ -56,8 +58,8 @@ def parse_select(text: str) -> Select:
 class _SelectBuilder(Builder):
     def select(self, at: Span, explain: Token | None, *parts: Any) -> Select:
         items = tuple(p for p in parts if isinstance(p, Item))
-        source, window, where, group = parts[len(items):]
-        return Select(self.text, items, source, where=where, group=group or (),
+        source, window, where, group, having = parts[len(items):]
+        return Select(self.text, items, source, where=where, group=group or (), having=having,
                       explain=explain is not None, at=at, **(window or {}))
 
     def item(self, at: Span, expr: Expr, name: Token | None) -> Item:
@@ -107,6 +109,9 @@ class _SelectBuilder(Builder):
         return "dratio", share, at
 
     def where(self, at: Span, condition: Expr) -> Expr:
+        return condition
+
+    def having(self, at: Span, condition: Expr) -> Expr:
         return condition
 
     def group_by(self, at: Span, *columns: Expr) -> tuple[Name, ...]:

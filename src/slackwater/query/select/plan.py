@@ -40,12 +40,15 @@ class Plan:
         The kernel in the middle.
     outputs
         The selected columns, by name, over the window's results.
+    having
+        Which results leave.
     """
 
     where: Compiled | None
     arguments: dict[str, Compiled]
     window: Window
     outputs: dict[str, Compiled]
+    having: Compiled | None = None
 
 
 def plan_select(select: Select, schema: pa.Schema, roles: Roles) -> Plan:
@@ -55,13 +58,14 @@ def plan_select(select: Select, schema: pa.Schema, roles: Roles) -> Plan:
     where = planner.where()
     group = planner.group()
     outputs = [planner.output(item) for item in planner.items()]
+    having = None if select.having is None else planner.replaced(select.having)
     if select.range is None and planner.aggregates:
         raise QueryError("an aggregate needs a window to be of", select.text,
                          planner.first_call.at,
                          hint=f"FROM {select.source} [RANGE 30 seconds]", mistake="no-window")
     window = Window(planner.aggregates, select.range or 1, select.slide, group,
                     Roles(roles.time, unit=roles.unit))
-    return Plan(where, planner.arguments, window, planner.compiled(outputs, window))
+    return Plan(where, planner.arguments, window, *planner.compiled(outputs, having, window))
 
 
 class _Planner:
@@ -89,7 +93,7 @@ class _Planner:
         """A column may be qualified by the stream's name, and by nothing else."""
         source = self._select.source
         trees = [*(item.expr for item in self._select.items), self._select.where,
-                 *self._select.group]
+                 self._select.having, *self._select.group]
         for node in (n for tree in trees if tree is not None for n in walk(tree)):
             if not isinstance(node, Name):
                 continue
@@ -134,13 +138,17 @@ class _Planner:
         """The item's name, and its expression with aggregates replaced by columns."""
         expr = item.expr
         assert expr is not None
-        for node in walk(expr):
-            if isinstance(node, Name) and node.name.startswith((self._agg, self._arg)):
-                self._columns()(node)  # no column is called so: this raises
         name = item.name
         if name is None:
             name = expr.name if isinstance(expr, Name) else self._text[expr.at.start:expr.at.end]
-        return name, rewrite(expr, self._aggregate)
+        return name, self.replaced(expr)
+
+    def replaced(self, expr: Expr) -> Expr:
+        """The expression with aggregates replaced by columns."""
+        for node in walk(expr):
+            if isinstance(node, Name) and node.name.startswith((self._agg, self._arg)):
+                self._columns()(node)  # no column is called so: this raises
+        return rewrite(expr, self._aggregate)
 
     def _aggregate(self, node: Expr) -> Expr | None:
         function = _aggregate_name(node)
@@ -207,7 +215,8 @@ class _Planner:
             raise self._fail(f"{node.function} cannot be taken of this: it is {kind}", node.args[0],
                              expected=str(why.expected), mistake="type") from None
 
-    def compiled(self, outputs: list[tuple[str, Expr]], window: Window) -> dict[str, Compiled]:
+    def compiled(self, outputs: list[tuple[str, Expr]], having: Expr | None,
+                 window: Window) -> tuple[dict[str, Compiled], Compiled | None]:
         results = window.result_schema(self.wide_schema())
         sliding = self._select.slide is not None
 
@@ -218,9 +227,11 @@ class _Planner:
                 raise self._fail(
                     f"with SLIDE a result is of many rows, and {name.name!r} is of one", name,
                     hint="add it to GROUP BY, or aggregate it", mistake="not-grouped")
+            if name.name in _FACTS and self._select.range is not None:
+                return _FACTS[name.name]
             if name.name in _FACTS:
-                raise self._fail(f"{name.name!r} needs SLIDE: without it every row has its own "
-                                 "window", name, mistake="no-slide")
+                raise self._fail(f"{name.name!r} needs a window", name, mistake="no-window",
+                                 hint=f"FROM {self._select.source} [RANGE 30 seconds]")
             shown = pa.schema([f for f in results
                                if not f.name.startswith((self._agg, self._arg))])
             return schema_lookup(shown, self._text)(name)
@@ -232,7 +243,10 @@ class _Planner:
                 raise self._fail(f"two columns are called {name!r}", item,
                                  hint="give one of them another name with AS", mistake="twice")
             found[name] = selected(expr, schema_of, self._text, self._unit_of)
-        return found
+        if having is None:
+            return found, None
+        return found, compile_condition(having, schema_of, self._text, where="HAVING",
+                                        unit_of=self._unit_of)
 
 
 def selected(expr: Expr, schema_of: Callable[[Name], pa.DataType], text: str,

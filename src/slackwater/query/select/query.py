@@ -12,9 +12,10 @@ import pyarrow as pa
 
 from slackwater.core.durations import Duration
 from slackwater.core.errors import ConfigError
-from slackwater.core.events import FOREVER, Roles
+from slackwater.core.events import FOREVER, Roles, event_times
 from slackwater.core.kernel import Out, Store
 from slackwater.core.names import column_names
+from slackwater.query.expr.arrow import Columns
 from slackwater.query.expr.tree import Name
 from slackwater.query.select.parse import parse_select
 from slackwater.query.select.plan import Plan, plan_select
@@ -191,10 +192,26 @@ class SelectLogic:
         if results.num_columns == 0:
             ready = pa.RecordBatch.from_pylist([], schema)
         else:
+            if plan.having is not None:
+                results = results.filter(plan.having.evaluate(self._reader(results),
+                                                              results.num_rows))
+            columns = self._reader(results)
             ready = pa.RecordBatch.from_arrays(
-                [c.evaluate(lambda name: results.column(name.name), results.num_rows)
-                 for c in plan.outputs.values()], schema=schema)
+                [c.evaluate(columns, results.num_rows) for c in plan.outputs.values()],
+                schema=schema)
         return Out(ready, self._input(out.late), self._input(out.quarantined), out.notes)
+
+    def _reader(self, results: pa.RecordBatch) -> Columns:
+        def column(name: Name) -> pa.Array:
+            if name.name in results.schema.names:
+                return results.column(name.name)
+            # a window of one row ends at its time, and has no columns of its own
+            roles, span = self._config.roles, self._config.tree.range
+            ends, _ = event_times(results.column(roles.time), unit=roles.unit, name=roles.time)
+            back = int(span or 0) if name.name == "window_start" else 0
+            return pa.array(ends - back, pa.int64()).cast(pa.timestamp("us", "UTC"))
+
+        return column
 
     def _input(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         hidden = [n for n in rows.schema.names if n not in self._config.plan.arguments]

@@ -29,4 +29,5 @@ class Select(Node):
     dratio: float | None = None
     where: Expr | None = None
     group: tuple[Name, ...] = ()
+    having: Expr | None = None
     explain: bool = False

@@ -1,0 +1,148 @@
+"""Texts that are nearly queries: grown from the grammars themselves, and queries with broken bytes.
+
+``python -m tests.query.fuzz 1000000`` tries a million of them; the seed of a text that fails is
+printed, and ``python -m tests.query.fuzz 1 SEED`` tries it again.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import sys
+import time
+from functools import lru_cache
+
+import pyarrow as pa
+from lark import Lark
+
+from slackwater.core.errors import ConfigError
+from slackwater.core.events import Roles
+from slackwater.query import compile, explain, parse, streams_of
+from slackwater.query.grammar import parser_of
+
+LANGUAGES = ("select", "event", "correlate", "recognise")
+SCHEMA = pa.schema([
+    ("time", pa.timestamp("us", "UTC")), ("value", pa.float64()), ("room", pa.string()),
+    ("n", pa.int64()), ("ok", pa.bool_()), ("type", pa.string()), ("order", pa.int32()),
+    ("time_min", pa.timestamp("us", "UTC")), ("time_max", pa.timestamp("us", "UTC"))])
+ROLES = Roles("time", type="type")
+PAIRED = Roles("time_max", time_min="time_min", time_max="time_max")
+NAMES = ("value", "room", "n", "ok", "time", "order", "a", "b", "A", "B", "s", "i", "MAX", "count",
+         "sum", "first", "last", "prev", "quantile", "round", "concat", "coalesce", "window_start",
+         "timestamp", "température", "month", "epoch", "PROBABILITY", "text", "integer")
+SAMPLES = {
+    "NAME": NAMES, "QUOTED": ('"n"', '`value`', '"a ""b"""'), "STRING": ("'x'", "''", "'it''s'",
+    "'2024-05-01 12:30:00'", "'1'", "'%a_'"), "NUMBER": ("0", "1", "2", "0.5", "1e3", "99", ".5",
+    "9223372036854775807", "1e400", "1000000000000000000000"),
+    "DURATION": ("1 s", "30 seconds", "0 s", "5 minutes 2 s", "1.5 h", "99999999999999 days"),
+    "COMPARE": ("=", "!=", "<", "<=", ">", ">=", "<>", "=="), "MINUS": ("-",),
+    "QUANTIFIER": ("+", "*", "?", "{2}", "{1,3}", "{,4}", "{2,}", "+?", "{0}", "{ }"),
+    "ARROW": ("=>", "->", "~>"), "BRACKETS": ("[]", "[ => ]"), "_TIMESTAMP": ("TIMESTAMP",),
+    "_CAST": ("CAST",), "_MATCH_RECOGNIZE": ("MATCH_RECOGNIZE",), "_PATTERN": ("PATTERN",),
+    "_PARTITION": ("PARTITION",), "_MEASURES": ("MEASURES",), "_SUBSET": ("SUBSET",),
+    "_DEFINE": ("DEFINE",), "_INTERVAL": ("INTERVAL",), "_PERMUTE": ("PERMUTE",),
+    "_AFTER": ("AFTER MATCH",), "SKIP_PAST": ("SKIP PAST LAST ROW",),
+    "SKIP_NEXT": ("SKIP TO NEXT ROW",), "SKIP_TO": ("SKIP TO FIRST", "SKIP TO LAST", "SKIP TO"),
+    "ROWS": ("ONE ROW PER MATCH", "ALL ROWS PER MATCH", "ALL ROWS PER MATCH WITH UNMATCHED ROWS"),
+    "DIRECTION": ("ASC", "DESC"), "NULLS": ("NULLS FIRST",), "SEMANTICS": ("FINAL", "RUNNING"),
+}
+BYTES = "'\"`()[]{}|@!?*+-−;,.:=<>%/\\\n\t \0ä温\u0301\u200d\ud7ff€0123abcSELECT"
+
+
+@lru_cache(maxsize=8)
+def rules(language: str) -> tuple[Lark, dict[str, list[list[str]]], dict[str, int]]:
+    """The rules of a grammar, and the depth of the shortest tree under each."""
+    parser = parser_of(language, language, soft=True)
+    found: dict[str, list[list[str]]] = {}
+    for rule in parser.rules:
+        found.setdefault(rule.origin.name, []).append([symbol.name for symbol in rule.expansion])
+    depth = dict.fromkeys(found, 99)
+    for _ in range(40):
+        for name, expansions in found.items():
+            depth[name] = min(1 + max([depth.get(s, 0) for s in e], default=0) for e in expansions)
+    return parser, found, depth
+
+
+def grown(chance: random.Random, language: str) -> str:
+    """A text of a language."""
+    parser, expansions, depth = rules(language)
+    words: list[str] = []
+    room = [chance.randrange(5, 70)]
+
+    def grow(symbol: str) -> None:
+        if symbol not in expansions:
+            words.append(terminal(chance, parser, symbol))
+            return
+        room[0] -= 1
+        choices = expansions[symbol]
+        if room[0] < 0:
+            least = min(1 + max([depth.get(s, 0) for s in e], default=0) for e in choices)
+            choices = [e for e in choices
+                       if 1 + max([depth.get(s, 0) for s in e], default=0) == least]
+        for part in chance.choice(choices):
+            grow(part)
+
+    grow(language)
+    return " ".join(words)
+
+
+def terminal(chance: random.Random, parser: Lark, name: str) -> str:
+    """Something that a terminal takes."""
+    bare = name.rpartition("__")[2] if "__" in name else name
+    bare = bare if bare in SAMPLES else name.removeprefix("expressions__")
+    if bare in SAMPLES:
+        return chance.choice(SAMPLES[bare])
+    pattern = parser.get_terminal(name).pattern
+    if pattern.type == "str":
+        return pattern.value
+    return re.sub(r"\\(.)", r"\1", re.split(r"\(\?", pattern.value)[0])
+
+
+def broken(chance: random.Random, text: str) -> str:
+    """The text with some of its characters changed, moved, doubled or gone."""
+    for _ in range(chance.randrange(1, 6)):
+        i, j = sorted(chance.randrange(len(text) + 1) for _ in range(2))
+        piece = text[i:j][:20]
+        text = chance.choice([
+            text[:i] + text[i + 1:], text[:i] + chance.choice(BYTES) + text[i:],
+            text[:i] + text[i + len(piece):], text[:j] + piece + text[j:],
+            text[:i] + chance.choice(BYTES) + text[i + 1:], text[:i] + text[i:j].upper() + text[j:],
+            text[:i] + chance.choice(NAMES) + text[j:] if j - i < 9 else text[:i]])
+    return text
+
+
+def text_of(seed: int) -> str:
+    """The text of a seed."""
+    chance = random.Random(seed)
+    text = grown(chance, chance.choice(LANGUAGES))
+    return text if seed % 2 else broken(chance, text)
+
+
+def tried(text: str) -> str:
+    """Compile and explain a text: "taken" or "refused"; any other exception comes through."""
+    try:
+        two = len(streams_of(parse(text))) == 2
+        explain(text)
+        compile(text, (SCHEMA, SCHEMA) if two else SCHEMA, PAIRED if two else ROLES)
+    except ConfigError:
+        return "refused"
+    return "taken"
+
+
+def main(count: int, seed: int) -> None:
+    """Try texts, and stop at the first that fails."""
+    began, counts = time.monotonic(), {"taken": 0, "refused": 0}
+    for at in range(seed, seed + count):
+        text = text_of(at)
+        try:
+            counts[tried(text)] += 1
+        except Exception:
+            print(f"seed {at}:\n{text!r}")
+            raise
+    took = time.monotonic() - began
+    print(f"{count:,} texts in {took:.0f} s: {counts['taken']:,} taken, "
+          f"{counts['refused']:,} refused")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else time.time_ns() % 10**12)
