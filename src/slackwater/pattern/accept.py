@@ -61,10 +61,10 @@ def new_scratch(m: int, negations: int, longest: int) -> Scratch:
 def for_elements(g: int, k: int, prog: Programs, ev: Events, s: Scratch) -> bool:
     """Whether condition g holds for every element of Kleene component k chosen so far."""
     for i in range(s.first[k], s.last[k] + 1):
-        if prog.pairs[g]:
-            if i == s.first[k]:
+        if prog.back[g] or prog.running[g]:
+            if i - s.first[k] < prog.back[g]:
                 continue
-            s.prev[k] = s.chain[i - 1]
+            s.prev[k] = i if prog.running[g] else s.chain[i - 1]
         s.now[k] = s.chain[i]
         if not holds(g, prog, ev, s.now, s.prev, s.chain, s.first, s.last):
             return False

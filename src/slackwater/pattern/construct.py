@@ -104,7 +104,11 @@ def passes(point: int, slot: int, comp: int, side: int, at: int, plan: Plan, pro
                 return False
         elif k == comp:
             s.now[k] = s.chain[at]
-            if prog.pairs[g]:
+            if prog.running[g]:  # only walks from left to right come here
+                if at - s.first[k] < prog.back[g]:
+                    continue
+                s.prev[k] = at
+            elif prog.back[g]:
                 if side != RIGHT_SAME and side != LEFT_SAME:
                     continue
                 if side == RIGHT_SAME:

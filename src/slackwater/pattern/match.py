@@ -54,10 +54,10 @@ class Match(Stage):
         it (``"KSlack"``, ``DelayRange(n=100)``…); by default the policy of `Reorder`.  A slack of
         zero takes every event that comes after a greater time for late, so it is never assumed.
     emit
-        ``"final"``: a match is emitted once, when nothing can undo it.  ``"eager"``: at once, and
+        ``"final"`` (the default, unless the pattern says EMIT): a match is emitted once, when nothing can undo it.  ``"eager"``: at once, and
         if an event that arrives later undoes it, again with op ``"-"`` and the same id.
     select
-        ``"skip_till_any"``: every combination of events.  ``"skip_till_next"``: from each first
+        ``"skip_till_any"`` (the default, unless the pattern says STRATEGY): every combination of events.  ``"skip_till_next"``: from each first
         event, always the next that fits.  ``"strict"``: as that, and no event in between.  A gap of
         the pattern may say otherwise (``A a => B b``).
     max_matches
@@ -108,8 +108,8 @@ class Match(Stage):
     pattern: Pattern
     roles: Roles = field(default_factory=Roles)
     slack: Duration | Policy | None = None
-    emit: str = "final"
-    select: str = "skip_till_any"
+    emit: str | None = None
+    select: str | None = None
     max_matches: int = 1_000_000
     max_future_skew: Duration = "5 minutes"
     forget_after: Duration | None = "1 day"
@@ -124,8 +124,8 @@ class Match(Stage):
         for name in ("max_future_skew", "forget_after"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, micros(getattr(self, name), name=name))
-        _one_of("emit", self.emit, EMIT)
-        _one_of("select", self.select, SELECT)
+        for name, known in (("emit", EMIT), ("select", SELECT)):
+            object.__setattr__(self, name, _said(name, getattr(self, name), known, self.pattern))
         typed = [*(c.types for c in self.pattern.components),
                  *(n.types for n in self.pattern.negations)]
         if self.roles.type is None and any(typed):
@@ -192,7 +192,14 @@ def _slack(given: Duration | Policy | None, source: str | None) -> Policy:
     return Static(micros(given, name="slack"))
 
 
-def _one_of(name: str, got: str, known: tuple[str, ...]) -> None:
+def _said(name: str, given: str | None, known: tuple[str, ...], pattern: Pattern) -> str:
+    """An option: as it is given or as the pattern's text says, by default the first that is known."""
+    text = getattr(pattern, "said", {}).get(name)
+    got = given if given is not None else text if text is not None else known[0]
     if got not in known:
         raise ConfigError("is not known", step=name, expected=" or ".join(known), got=repr(got),
                           hint=did_you_mean(str(got), known))
+    if text is not None and got != text:
+        raise ConfigError("is not what the query says", step=name, expected=text, got=repr(got),
+                          hint="say it in one place")
+    return got

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from slackwater.pattern.aggregate import INTEGER, NULL, REAL, Aggregate, fold
 from slackwater.pattern.stacks import Events, inner
+from slackwater.pattern.texts import NO_TEXTS, Texts, compare, is_like
 
 __all__ = ["Aggregate", "Condition", "Op", "Programs", "assemble", "holds", "run"]
 
@@ -36,7 +37,7 @@ class Op(IntEnum):
     LOAD_F = 4
     PREV_I = 5  # the element before, of a Kleene component
     PREV_F = 6
-    AGG_I = 7  # a: component, b: column, c: Aggregate
+    AGG_I = 7  # a: component, b: column, c: Aggregate + 8 · offset (of FIRST and LAST)
     AGG_F = 8
     TO_F = 9
     ROUND = 10  # to int64
@@ -75,6 +76,13 @@ class Op(IntEnum):
     GREATEST = 43
     COALESCE = 44
     NULLIF = 45
+    TEXT_ORDER = 46  # two texts become −1, 0 or 1 and 0, which have the same order
+    LIKE = 47
+    BACK_I = 48  # a: component, b: column, c: how many elements before the one looked at
+    BACK_F = 49
+    RUN_I = 50  # as AGG, of the elements up to the one looked at; c: + 8192 · how many before it
+    RUN_F = 51
+    TIME = 52  # a: component
 
 
 # compiled code knows numbers only
@@ -91,7 +99,9 @@ _EQ, _NE, _LT, _LE, _GT, _GE, _AND, _OR = (int(o) for o in (
     Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE, Op.AND, Op.OR))
 _LEAST, _GREATEST, _COALESCE, _NULLIF = (int(o) for o in (
     Op.LEAST, Op.GREATEST, Op.COALESCE, Op.NULLIF))
-_LOAD_LAST = int(Op.LOAD_F)
+_LOAD_LAST, _FIRST = int(Op.LOAD_F), int(Aggregate.FIRST)
+_TEXT_ORDER, _LIKE, _BACK_F, _RUN_I, _RUN_F, _TIME = (int(o) for o in (
+    Op.TEXT_ORDER, Op.LIKE, Op.BACK_F, Op.RUN_I, Op.RUN_F, Op.TIME))
 _SMALLEST, _GREATEST_INT = -(2**63), 2**63 - 1
 
 
@@ -108,8 +118,11 @@ class Condition:
     element
         The Kleene component whose elements the condition speaks of (`b[i]`), or None: it must
         then hold for every element.
-    pairs
-        It also speaks of the element before (`b[i-1]`): the first element is exempt.
+    back
+        It also speaks of so many elements before (`b[i-1]`: one): those that have not so many
+        before them are exempt.
+    running
+        It needs the place of the element, not only the one before: `b[i-2]`, `sum(b[..i].v)`.
     aggregated
         Kleene components that must be complete before it can be checked.
     negation
@@ -121,7 +134,8 @@ class Condition:
     code: tuple[tuple[int, int, int, int], ...]
     singles: frozenset[int] = frozenset()
     element: int | None = None
-    pairs: bool = False
+    back: int = 0
+    running: bool = False
     aggregated: frozenset[int] = frozenset()
     negation: int | None = None
     text: str = ""
@@ -137,7 +151,9 @@ class Programs(NamedTuple):
     integers: Int64
     reals: NDArray[np.float64]
     element: Int64  # −1: none
-    pairs: NDArray[np.bool_]
+    back: Int64
+    running: NDArray[np.bool_]
+    texts: Texts
     stack_i: Int64  # scratch
     stack_f: NDArray[np.float64]
     stack_k: Int64  # NULL, INTEGER or REAL
@@ -161,7 +177,8 @@ def assemble(conditions: list[Condition]) -> Programs:
         np.array(start, np.int64), np.array(code, np.int64).reshape(-1, 4),
         np.array(integers, np.int64), np.array(reals, np.float64),
         np.array([-1 if c.element is None else c.element for c in conditions], np.int64),
-        np.array([c.pairs for c in conditions], bool),
+        np.array([c.back for c in conditions], np.int64),
+        np.array([c.running for c in conditions], bool), NO_TEXTS,
         np.zeros(depth, np.int64), np.zeros(depth, np.float64), np.zeros(depth, np.int64))
 
 
@@ -350,6 +367,50 @@ def _logic(op: int, at: int, prog: Programs) -> None:
 
 
 @inner
+def _folded(what: int, column: int, real: bool, chain: Int64, first: int, last: int,
+            ev: Events) -> tuple[Any, Any, int]:
+    """An aggregate of chain[first … last]; FIRST and LAST may stand some elements further in."""
+    kind, offset = what & 7, (what >> 3) & 1023
+    if kind == _FIRST:
+        first += offset
+    else:
+        last -= offset
+    return fold(kind, column, real, chain, first, last, ev.value, ev.real, ev.known)
+
+
+@inner
+def _special(p: int, top: int, prog: Programs, ev: Events, now: Int64, prev: Int64, chain: Int64,
+             first: Int64) -> int:
+    """Instructions of few programs; where the stack ends then.
+
+    `prev` has the place of the element looked at in the chain (see `Condition.running`).
+    """
+    si, sf, sk = prog.stack_i, prog.stack_f, prog.stack_k
+    op, a, b, c = prog.code[p, 0], prog.code[p, 1], prog.code[p, 2], prog.code[p, 3]
+    if op <= _LIKE:
+        if sk[top - 2] == NULL or sk[top - 1] == NULL:
+            sk[top - 2] = NULL
+        elif op == _LIKE:
+            si[top - 2] = 1 if is_like(prog.texts, si[top - 2], si[top - 1]) else 0
+        else:
+            si[top - 2], si[top - 1] = compare(prog.texts, si[top - 2], si[top - 1]), 0
+        return top - 1 if op == _LIKE else top
+    if op == _TIME:
+        si[top], sk[top] = ev.time[now[a]], INTEGER
+    elif op <= _BACK_F:
+        row, real = chain[prev[a] - c], op == _BACK_F
+        if real:
+            sf[top] = ev.real[b, row]
+        else:
+            si[top] = ev.value[b, row]
+        sk[top] = (REAL if real else INTEGER) if ev.known[b, row] else NULL
+    else:
+        si[top], sf[top], sk[top] = _folded(c & 8191, b, op == _RUN_F, chain, first[a],
+                                            prev[a] - (c >> 13), ev)
+    return top + 1
+
+
+@inner
 def run(g: int, prog: Programs, ev: Events, now: Int64, prev: Int64, chain: Int64, first: Int64,
         last: Int64) -> None:
     """Leave the value of program g at the bottom of the stack.
@@ -369,9 +430,8 @@ def run(g: int, prog: Programs, ev: Events, now: Int64, prev: Int64, chain: Int6
             elif op == _CONST_F:
                 sf[top], sk[top] = prog.reals[a], REAL
             elif op >= _AGG_I:
-                si[top], sf[top], sk[top] = fold(
-                    prog.code[p, 3], b, op == _AGG_F, chain, first[a], last[a], ev.value, ev.real,
-                    ev.known)
+                si[top], sf[top], sk[top] = _folded(prog.code[p, 3], b, op == _AGG_F, chain,
+                                                    first[a], last[a], ev)
             else:
                 row = now[a] if op <= _LOAD_LAST else prev[a]
                 real = op in (_LOAD_F, _PREV_F)
@@ -383,6 +443,8 @@ def run(g: int, prog: Programs, ev: Events, now: Int64, prev: Int64, chain: Int6
             top += 1
         elif op <= _SECONDS:
             _unary(op, top - 1, prog)
+        elif op >= _TEXT_ORDER:
+            top = _special(p, top, prog, ev, now, prev, chain, first)
         else:
             top -= 1
             if op <= _MOD_F:

@@ -100,6 +100,7 @@ class Runner:
             rows, mask = rows.take(pa.array(kept)), mask[kept]
             time, n, stream = time[kept], n[kept], stream[kept]
         value, known = self._bound.values(rows)
+        self._programs = self._programs._replace(texts=self._bound.texts())
         number = self._config.roles.sequence
         seq = np.zeros(len(time), np.int64) if number is None else running_numbers(
             rows.column(number))

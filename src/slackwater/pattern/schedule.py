@@ -99,7 +99,7 @@ class Plan(NamedTuple):
     at_condition: Int64
     prune: bool  # push the window into construction (stack partition)
     limit: int  # matches that one event may complete
-    general: bool  # it has quantifiers: `explore` finds its matches
+    general: bool  # it has quantifiers or running conditions: `explore` finds its matches
     heads: int  # how many components a match can begin with
     least: Int64
     most: Int64
@@ -137,13 +137,18 @@ def schedule(components: tuple[Component, ...], negations: tuple[Negation, ...],
         np.array([n.gap for n in negations], np.int64),
         np.array([not o for o in own], bool), *_flat(own),
         np.array([g for g, c in enumerate(conditions) if c.negation is None], np.int64),
-        *_flat(points), prune, limit, not all(c.plain for c in components), heads(components),
+        *_flat(points), prune, limit, is_general(components, conditions), heads(components),
         np.array([c.least for c in components], np.int64),
         np.array([c.most for c in components], np.int64),
         np.array([c.greedy for c in components], bool),
         np.array([way if c.before is None else c.before for c in components], np.int64),
         np.array([way if c.inside is None else c.inside for c in components], np.int64), strict,
         np.array([_named(c) for c in conditions], np.int64))
+
+
+def is_general(components: tuple[Component, ...], conditions: list[Condition]) -> bool:
+    """Whether it takes `explore`: quantifiers, or conditions that need all elements so far."""
+    return not all(c.plain for c in components) or any(c.running for c in conditions)
 
 
 def heads(components: tuple[Component, ...]) -> int:

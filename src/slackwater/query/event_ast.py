@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from slackwater.query.ast import Expr, Node, Span
 
-__all__ = ["Alike", "EventTree", "Part", "Returned", "SkipTo"]
+__all__ = ["Alike", "EventTree", "Part", "Returned", "Said", "SkipTo"]
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,15 @@ class Part:
 
 @dataclass(frozen=True)
 class Returned:
-    """One item of RETURN; `name` is None where the user gave none."""
+    """One item of RETURN; `name` is None where the user gave none.
+
+    With `every` it is `*` (a `Star`) or `a.*` (a `Name` without a column).
+    """
 
     expr: Expr
     name: str | None
     at: Span
+    every: bool = False
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,14 @@ class SkipTo:
 
     to: str
     variable: str | None
+    at: Span
+
+
+@dataclass(frozen=True)
+class Said:
+    """A word that the query says about itself, as STRATEGY and EMIT do."""
+
+    word: str
     at: Span
 
 
@@ -66,3 +78,5 @@ class EventTree:
     returns: tuple[Returned, ...]
     explain: bool
     skip: SkipTo | None = None
+    strategy: Said | None = None
+    emit: Said | None = None

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from slackwater.pattern.program import Aggregate, Condition, Op
 from slackwater.query.ast import Call, Expr, Name, Span, rewrite
 from slackwater.query.errors import QueryError
+from slackwater.query.event_navigate import offset_of, step_of, upto
 from slackwater.query.event_plan import accesses, is_aggregate
 from slackwater.query.expression import Compiled, evaluate_typed
 from slackwater.query.kinds import TYPES
@@ -84,8 +85,15 @@ class Coder:
         self._code: list[tuple[int, int, int, int]] = []
         self._integers: list[int] = []
         self._reals: list[float] = []
-        self._emit(self._checker.condition(expr, "WHERE"))
         reads = list(accesses(expr))
+        places = [(how, offset_of(n) or 0) for v, how, n in reads
+                  if how != "all" and v in self.kleene]
+        # `b[i+1]` against `b[i]` is checked when b[i+1] is there
+        self._ahead = max([offset for _, offset in places], default=0)
+        self._ahead = max(self._ahead, 0)
+        back = max([self._ahead - offset for _, offset in places] + [self._ahead])
+        self._running = back > 1 or any(how == "run" for how, _ in places)
+        self._emit(self._checker.condition(expr, "WHERE"))
         elements = {v for v, how, _ in reads if how != "all" and v in self.kleene}
         negation = [self.places[v] - self.components for v, _, _ in reads
                     if self.places[v] >= self.components]
@@ -94,7 +102,7 @@ class Coder:
             frozenset(self.places[v] for v, how, _ in reads
                       if v not in self.kleene and self.places[v] < self.components),
             self.places[elements.pop()] if elements else None,
-            any(how == "prev" for _, how, _ in reads),
+            back, self._running,
             frozenset(self.places[v] for v, how, _ in reads if how == "all"),
             negation[0] if negation else None,
             self.text[expr.at.start:expr.at.end], tuple(self._integers), tuple(self._reals))
@@ -144,18 +152,25 @@ class Coder:
         if isinstance(tree, Leaf) and is_aggregate(tree.node):
             self._aggregated(tree.node)
             return
-        reads = {(v, how) for leaf in leaves(tree) for v, how, _ in accesses(leaf.node)}
+        reads = {(v, how, offset_of(n) or 0) for leaf in leaves(tree)
+                 for v, how, n in accesses(leaf.node)}
         if not reads:
             self._constant(tree)
-        elif len(reads) == 1 and "all" not in {how for _, how in reads}:
-            variable, how = reads.pop()
-            lane, real = self._lane(tree)
-            load = (Op.PREV_F if real else Op.PREV_I) if how == "prev" else (
-                Op.LOAD_F if real else Op.LOAD_I)
-            self._put(load, self.places[variable], lane)
+        elif len(reads) == 1 and not {how for _, how, _ in reads} & {"all", "run"}:
+            self._load(tree, *reads.pop())
         else:
             assert isinstance(tree, Apply)
             self._apply(tree)
+
+    def _load(self, tree: Typed, variable: str, how: str, offset: int) -> None:
+        lane, real = self._lane(tree)
+        place, back = self.places[variable], self._ahead - offset
+        if variable not in self.kleene or back == 0:
+            self._put(Op.LOAD_F if real else Op.LOAD_I, place, lane)
+        elif self._running:
+            self._put(Op.BACK_F if real else Op.BACK_I, place, lane, back)
+        else:
+            self._put(Op.PREV_F if real else Op.PREV_I, place, lane)
 
     def _apply(self, tree: Apply) -> None:
         operator = tree.operator
@@ -169,12 +184,7 @@ class Coder:
             self._put(op)
 
     def _unknown(self, tree: Apply) -> QueryError:
-        name = tree.operator.name
-        if name in ("<", "<=", ">", ">="):
-            return self._fail("texts of two events can be equal or not, not less or greater",
-                              tree.at)
-        return self._fail(f"{name.upper() if name == 'like' else name} cannot be computed from "
-                          "several events", tree.at,
+        return self._fail(f"{tree.operator.name} cannot be computed from several events", tree.at,
                           f"between events there are {', '.join(_BETWEEN_EVENTS)}")
 
     def _constant(self, tree: Typed) -> None:
@@ -199,15 +209,21 @@ class Coder:
             function, arg = node.function, node.args[0]  # type: ignore[assignment]
             variable = next(v for v, _, _ in accesses(node))
         kind = Aggregate[function.upper()]
+        read = next(name for _, _, name in accesses(node))
+        what = kind + 8 * (step_of(node) if isinstance(node, Call) else 0)
+        whole, real_one = Op.AGG_I, Op.AGG_F
+        if upto(read):
+            whole, real_one = Op.RUN_I, Op.RUN_F
+            what += 8192 * (self._ahead - (offset_of(read) or 0))
         if kind == Aggregate.COUNT and isinstance(arg, Name) and (
                 arg.qualifier is None or not arg.name):
-            self._put(Op.AGG_I, self.places[variable], -1, kind)
+            self._put(whole, self.places[variable], -1, what)
             return
         tree = self._single.check(plain_element(arg))
         lane, real = self._lane(tree)
         if kind in (Aggregate.MIN, Aggregate.MAX) and tree.kind == "text":
             raise self._fail(f"{function} of texts cannot be compared between events", node.at)
-        self._put(Op.AGG_F if real else Op.AGG_I, self.places[variable], lane, kind)
+        self._put(real_one if real else whole, self.places[variable], lane, what)
 
 
 def _no_column(name: Name) -> pa.Array:

@@ -8,8 +8,10 @@ from typing import Any
 from lark import Token
 
 from slackwater.core.durations import micros
-from slackwater.query.ast import Expr, Span
-from slackwater.query.event_ast import Alike, EventTree, Part, Returned, SkipTo
+from slackwater.core.errors import did_you_mean
+from slackwater.pattern.match import EMIT, SELECT
+from slackwater.query.ast import Expr, Name, Span, Star
+from slackwater.query.event_ast import Alike, EventTree, Part, Returned, Said, SkipTo
 from slackwater.query.mistakes import EXPRESSION_MISTAKES, Mistake
 from slackwater.query.parse import Builder, parse_tree, plain
 
@@ -37,7 +39,8 @@ EVENT_MISTAKES = (
              "EVENT SEQ(A a) WITHIN 1 hour AFTER MATCH SKIP TO FIRST",
              "EVENT SEQ(A a) WITHIN 1 hour AFTER MATCH SKIP TO LAST")),
     Mistake("clause-order",
-            "the clauses come in the order WHERE, WITHIN, AFTER MATCH SKIP, RETURN", None,
+            "the clauses come in the order WHERE, WITHIN, AFTER MATCH SKIP, STRATEGY, EMIT, RETURN",
+            None,
             ("EVENT SEQ(A a) WITHIN 1 hour WHERE a.x = 1",
              "EVENT SEQ(A a) RETURN a.x WITHIN 1 hour",
              "EVENT SEQ(A a) RETURN a.x WHERE a.x = 1")),
@@ -66,14 +69,14 @@ class _EventBuilder(Builder):
 
     def event(self, at: Span, explain: Token | None, *rest: Any) -> EventTree:
         """The whole query."""
-        *pieces, where, within, skip, returns = rest
+        *pieces, where, within, skip, strategy, emit, returns = rest
         parts = self._joined(pieces)
         if within is None:
             end = Span(at.line, at.column, at.start, min(at.start + 5, at.end))
             raise self.fail("a pattern needs a window, or its events could never be forgotten", end,
                             hint="add WITHIN 1 hour", mistake="no-window")
         return EventTree(self.text, self._named(parts), where, within, returns or (),
-                         explain is not None, skip)
+                         explain is not None, skip, strategy, emit)
 
     def _joined(self, pieces: list[Part | Token]) -> list[Part]:
         """The parts, each with the arrow before it."""
@@ -195,6 +198,22 @@ class _EventBuilder(Builder):
         """TO LAST b."""
         return "last", str(variable)
 
+    def strategy(self, at: Span, word: Token) -> Said:
+        """STRATEGY."""
+        return self._said("STRATEGY", word, SELECT)
+
+    def emit(self, at: Span, word: Token) -> Said:
+        """EMIT."""
+        return self._said("EMIT", word, EMIT)
+
+    def _said(self, clause: str, word: Token, known: tuple[str, ...]) -> Said:
+        text = word.lower().removesuffix("_match")  # as SASE has it: skip_till_any_match
+        if text not in known:
+            raise self.fail(f"{clause} {word} is not known", self.span(word),
+                            expected=" or ".join(known), hint=did_you_mean(text, known),
+                            mistake="strategy")
+        return Said(text, self.span(word))
+
     def returns(self, at: Span, *items: Returned) -> tuple[Returned, ...]:
         """RETURN."""
         return items
@@ -202,6 +221,11 @@ class _EventBuilder(Builder):
     def returned(self, at: Span, expr: Expr, name: Token | None) -> Returned:
         """One item of RETURN."""
         return Returned(expr, None if name is None else plain(name), at)
+
+    def every(self, at: Span, *what: Token) -> Returned:
+        """`*` and `a.*`."""
+        expr = Star(at=at) if len(what) == 1 else Name(plain(what[0]), "", at=at)
+        return Returned(expr, None, at, every=True)
 
 
 def _label(types: tuple[str, ...]) -> str:

@@ -10,12 +10,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from slackwater.core.errors import did_you_mean
 from slackwater.query.ast import Binary, Call, Expr, Name, Span, children, conjuncts, walk
 from slackwater.query.errors import QueryError
 from slackwater.query.event_ast import Alike, EventTree
+from slackwater.query.event_navigate import MOST_STEPS, navigated, offset_of, step_of, upto
 
 __all__ = ["AGGREGATES", "EventPlan", "accesses", "is_aggregate", "make_plan"]
 
@@ -46,14 +47,18 @@ def is_aggregate(node: Expr) -> bool:
 
 
 def accesses(node: Expr) -> Iterator[tuple[str, str, Name]]:
-    """How an expression reads variables: (variable, "now" | "prev" | "all", the name)."""
+    """How an expression reads variables: (variable, how, the name).
+
+    How: "now" (the element looked at), "prev" (another, so many before or behind it), "run" (all up
+    to one), "all".
+    """
     if is_aggregate(node):
         for inner in walk(node):
             if isinstance(inner, Name):
-                yield inner.qualifier or inner.name, "all", inner
+                yield inner.qualifier or inner.name, "run" if upto(inner) else "all", inner
         return
     if isinstance(node, Name):
-        yield node.qualifier or "", "prev" if node.index == "i-1" else "now", node
+        yield node.qualifier or "", "prev" if offset_of(node) else "now", node
         return
     for child in children(node):
         yield from accesses(child)
@@ -92,7 +97,13 @@ class _Planner:
                             self.tree.parts[0].at, hint="SEQ(SHELF s, !(CHECKOUT c), EXIT e)",
                             mistake="only-negated")
         self.check_skip()
-        for item in self.tree.returns:
+        self.tree = tree = replace(
+            self.tree, where=self.navigated(self.tree.where),
+            returns=tuple(replace(r, expr=self.navigated(r.expr)) for r in self.tree.returns))
+        for item in tree.returns:
+            if item.every:
+                self.check_every(item.expr)
+                continue
             self.check_names(item.expr)
             self.check_returned(item.expr)
         equal, others = self.split(conjuncts(self.tree.where))
@@ -103,6 +114,11 @@ class _Planner:
         for conjunct in [*derived, *others]:
             self.place(conjunct, scan, within, against, positive[0].variable)
         return EventPlan(self.tree, partition, scan, within, against)
+
+    def navigated(self, expr: Expr | None) -> Expr:
+        """With PREV and NEXT written out."""
+        return navigated(expr, lambda problem, at, hint: self.fail(
+            problem, at, hint=hint, mistake="navigate")) if expr is not None else expr
 
     def check_skip(self) -> None:
         """AFTER MATCH SKIP names a variable of the match."""
@@ -214,9 +230,17 @@ class _Planner:
             if name.index is not None and not part.kleene:
                 raise self.fail(f"{variable!r} is one event and has no elements", name.at,
                                 hint=f"write {variable}.{name.name or '…'}", mistake="index")
-            if name.index not in (None, "*", "i", "i-1", "first", "last"):
+            if name.index in ("first", "last"):
+                continue
+            offset = offset_of(name)
+            if offset is None or abs(offset) > MOST_STEPS:
                 raise self.fail(f"an element is named [i], [i-1], [first] or [last], not "
                                 f"[{name.index}]", name.at, mistake="index")
+        for node in walk(expr):
+            if isinstance(node, Name) and upto(node) and not any(
+                    inner is node for _, how, inner in accesses(expr) if how == "run"):
+                raise self.fail(f"[{node.index}] means many elements: only an aggregate takes them",
+                                node.at, hint=f"sum({node})", mistake="index")
 
     def check_variable(self, variable: str, name: Name) -> None:
         if variable not in self.parts:
@@ -226,7 +250,12 @@ class _Planner:
 
     def check_aggregate(self, node: Call) -> None:
         inside = [n for n in walk(node) if isinstance(n, Name)]
-        if len(node.args) != 1 or not inside:
+        if len(node.args) == 2 and node.function in ("first", "last"):
+            if step_of(node) < 0:
+                raise self.fail(f"{node.function} needs a number of elements up to {MOST_STEPS}",
+                                node.args[1].at, hint=f"{node.function}(b.value, 1)",
+                                mistake="navigate")
+        elif len(node.args) != 1 or not inside:
             raise self.fail(f"{node.function} takes one Kleene variable", node.at,
                             hint=f"{node.function}(b.value)" if node.function != "count"
                             else "count(b)", mistake="aggregate")
@@ -241,18 +270,32 @@ class _Planner:
             if bare and not (node.function == "count" and node.args[0] is name):
                 raise self.fail(f"{node.function} needs a column", name.at,
                                 hint=f"{node.function}({variable}.value)", mistake="aggregate")
-            if name.index not in (None, "*", "i"):
-                raise self.fail("an aggregate is over all elements", name.at, mistake="aggregate",
+            if name.index not in (None, "*", "i") and not upto(name):
+                raise self.fail("an aggregate is over all elements, or over those up to one: "
+                                f"{variable}[..i-1]", name.at, mistake="aggregate",
                                 hint=f"{node.function}({variable}.{name.name})")
         if len({n.qualifier or n.name for n in inside}) > 1:
             raise self.fail("an aggregate is over one variable", node.at, mistake="aggregate")
+        if len({(upto(n), offset_of(n)) for n in inside}) > 1:
+            raise self.fail("the names in an aggregate mean different elements", node.at,
+                            hint=f"{node.function}({inside[0]})", mistake="aggregate")
+
+    def check_every(self, expr: Expr) -> None:
+        """`a.*` names a variable of the match."""
+        if not isinstance(expr, Name):
+            return
+        variable = str(expr.qualifier)
+        self.check_variable(variable, expr)
+        if variable in self.negated:
+            raise self.fail(f"{variable!r} is negated: there is no such event in a match",
+                            expr.at, mistake="negated-returned")
 
     def check_returned(self, expr: Expr) -> None:
         for variable, how, name in accesses(expr):
             if variable in self.negated:
                 raise self.fail(f"{variable!r} is negated: there is no such event in a match",
                                 name.at, mistake="negated-returned")
-            if how == "prev":
+            if how in ("prev", "run"):
                 raise self.fail("RETURN knows all elements at once, not one and the one before",
                                 name.at, hint=f"{variable}.{name.name}", mistake="index")
             if how == "now" and not name.name:
@@ -265,7 +308,7 @@ class _Planner:
         reads = list(accesses(conjunct))
         variables = {v for v, _, _ in reads}
         for variable, how, name in reads:
-            if how != "all" and not name.name:
+            if how not in ("all", "run") and not name.name:
                 raise self.fail("a column is missing", name.at, hint=f"{variable}.column",
                                 mistake="bare-variable")
         negated = sorted(variables & self.negated)

@@ -19,8 +19,10 @@ from slackwater.core.kernel import MemoryStore
 from slackwater.core.state.keys import Keys
 from slackwater.pattern.match import Match
 from slackwater.pattern.pattern import Matched
+from slackwater.pattern.program import Op
 from slackwater.pattern.schedule import ANY, FOLLOWING, STRICT, Component, Negation
 from slackwater.pattern.skip import Skip
+from slackwater.pattern.texts import NO_TEXTS, Texts, texts_of
 from slackwater.query.ast import Binary, Expr, Name
 from slackwater.query.errors import QueryError
 from slackwater.query.event_code import Coder, bits
@@ -99,6 +101,13 @@ class EventPattern:
         return Skip(asked.to, names.index(asked.variable) if asked.variable is not None else 0)
 
     @property
+    def said(self) -> dict[str, str]:
+        """The options of `Match` that the text itself gives."""
+        tree = self.plan.tree
+        return {name: word.word for name, word in (("select", tree.strategy), ("emit", tree.emit))
+                if word is not None}
+
+    @property
     def window(self) -> int:
         """WITHIN, in microseconds."""
         return self.plan.tree.within
@@ -158,7 +167,7 @@ class BoundEvent:
         self._lanes = coder.lanes
         self.lanes = len(coder.lanes)
         self._returns = Returns(pattern.components, plan.tree, schema_of, self._alias,
-                                unit_of)
+                                unit_of, schema.names)
         self.fields = self._returns.fields
 
     def _split_keys(self, schema_of: Callable[[Name], pa.DataType]) -> tuple[list[str], list[Expr]]:
@@ -236,6 +245,14 @@ class BoundEvent:
         self._texts = Keys("texts", ["text"], MemoryStore())
         if self._constants:
             self._texts.slots(pa.record_batch({"text": self._constants}))
+
+    def texts(self) -> Texts:
+        """The texts that the codes stand for, if a condition looks at more than the codes."""
+        reads = {op for c in self.conditions for op, *_ in c.code}
+        if not reads & {Op.TEXT_ORDER, Op.LIKE}:
+            return NO_TEXTS
+        codes = np.arange(len(self._texts), dtype=np.int64)
+        return texts_of(self._texts.values(codes)[0]) if len(codes) else NO_TEXTS
 
     def results(self, matched: Matched) -> list[pa.Array]:
         """What RETURN asks for."""
