@@ -24,9 +24,31 @@ from slackwater.pattern.stacks import (
     is_before,
 )
 
-__all__ = ["Scratch", "accepts", "for_elements", "is_absent", "new_scratch", "undone"]
+__all__ = ["Scratch", "Walk", "accepts", "for_elements", "is_absent", "is_true", "new_scratch",
+           "undone"]
 
 Int64 = NDArray[np.int64]
+
+
+class Walk(NamedTuple):
+    """Working memory of a walk along a graph (`wander`), and of a search for unwanted rows."""
+
+    node: Int64  # an event of the walk
+    row: Int64
+    via: Int64  # the edge that led to it
+    count: Int64  # how many events its node has
+    rounds: NDArray[np.int64]  # (event, loop): in which round of the loop
+    stage: Int64
+    pick: Int64
+    it: Int64
+    end: Int64
+    head: Int64  # an edge: where its next candidate is
+    out: Int64
+    part: Int64  # an event of an unwanted row
+    taken: Int64
+    next: Int64
+    pos: Int64
+    chosen: Int64
 
 
 class Scratch(NamedTuple):
@@ -45,16 +67,22 @@ class Scratch(NamedTuple):
     it: Int64
     end: Int64
     side: Int64
+    walk: Walk
 
 
-def new_scratch(m: int, negations: int, longest: int) -> Scratch:
+def new_scratch(plan: Plan, longest: int) -> Scratch:
     """Room for matches of at most `longest` events."""
     def some(n: int) -> Int64:
         return np.zeros(n, np.int64)
 
-    nodes = longest + 4
-    return Scratch(some(2 * longest + 4), some(m), some(m), some(m + negations),
-                   some(m + negations), *(some(nodes) for _ in range(8)))
+    nodes, every = longest + 4, plan.m + len(plan.gap)
+    room = nodes if plan.shaped else 0
+    walk = Walk(*(some(room) for _ in range(4)), np.zeros((room, plan.graph.loops), np.int64),
+                *(some(room) for _ in range(4)), some(len(plan.graph.to)),
+                *(some(room) for _ in range(6)))
+    # along a graph each component, and each negation, has its own stretch of the chain
+    return Scratch(some(every * nodes if plan.shaped else 2 * longest + 4), some(every),
+                   some(every), some(every), some(every), *(some(nodes) for _ in range(8)), walk)
 
 
 @inner
@@ -84,7 +112,8 @@ def is_absent(g: int, plan: Plan, s: Scratch) -> bool:
 
 
 @inner
-def _is_true(g: int, plan: Plan, prog: Programs, ev: Events, s: Scratch) -> bool:
+def is_true(g: int, plan: Plan, prog: Programs, ev: Events, s: Scratch) -> bool:
+    """Whether condition g holds for a whole match; one that looks at nothing is met."""
     if plan.general and is_absent(g, plan, s):
         return True
     k = prog.element[g]
@@ -98,7 +127,7 @@ def _undone_by(q: int, row: int, plan: Plan, prog: Programs, ev: Events, s: Scra
     """Whether an event in a negation's interval satisfies every condition that names it."""
     s.now[plan.m + q] = row
     for i in range(plan.negation_start[q], plan.negation_start[q + 1]):
-        if not _is_true(plan.negation_condition[i], plan, prog, ev, s):
+        if not is_true(plan.negation_condition[i], plan, prog, ev, s):
             return False
     return True
 
@@ -165,7 +194,7 @@ def accepts(lo: int, hi: int, base: int, negation: int, row: int, plan: Plan, pr
         if not is_before(ev, chain[i], chain[i + 1]):
             return False
     for i in range(len(plan.match_condition)):
-        if not _is_true(plan.match_condition[i], plan, prog, ev, s):
+        if not is_true(plan.match_condition[i], plan, prog, ev, s):
             return False
     if undone(base, plan, prog, ev, st, s):
         return False

@@ -22,6 +22,7 @@ from slackwater.pattern.stacks import (
     put,
     take_out,
 )
+from slackwater.pattern.wander import wander
 
 __all__ = ["build", "run_any", "run_starts", "run_stepwise", "still_holds"]
 
@@ -141,6 +142,8 @@ def _lengths(found: Found, first: int, last: int, at: int, m: int) -> Int64:
 @inner
 def _from_start(first: int, comp: int, base: int, strict: bool, plan: Plan, prog: Programs,
                 ev: Events, st: Stacks, s: Scratch, found: Found, trigger: int) -> Found:
+    if plan.shaped:
+        return wander(first, comp, base, plan, prog, ev, st, s, found, trigger)
     if plan.general:
         return explore(first, comp, base, plan, prog, ev, st, s, found, trigger)
     return follow(first, base, strict, plan, prog, ev, st, s, found, trigger)

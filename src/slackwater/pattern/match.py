@@ -19,6 +19,7 @@ from slackwater.reorder.policy import Policy
 
 if TYPE_CHECKING:
     from slackwater.pattern.logic import MatchLogic
+    from slackwater.pattern.shape import Shape
     from slackwater.pattern.skip import Skip
 
 __all__ = ["EMIT", "SELECT", "Match"]
@@ -117,6 +118,7 @@ class Match(Stage):
     use_partition: bool = True
     sort_batches: bool = True
     sources: tuple[str, ...] | None = None
+    timeouts: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sources", declared(self.sources, "match"))
@@ -154,14 +156,23 @@ class Match(Stage):
     @property
     def may_grow(self) -> bool:
         """Whether a match that could be longer is none: anywhere but under `skip_till_any`."""
-        said = {way for c in self.pattern.components for way in (c.before, c.inside)}
-        return self.select != "skip_till_any" or bool(said & {FOLLOWING, STRICT})
+        return self.select != "skip_till_any" or bool(self._said_ways & {FOLLOWING, STRICT})
 
     @property
     def looks_at_all(self) -> bool:
         """Whether events of any type count, because nothing may lie between two events."""
-        return self.select == "strict" or any(
-            STRICT in (c.before, c.inside) for c in self.pattern.components)
+        return self.select == "strict" or STRICT in self._said_ways
+
+    @property
+    def _said_ways(self) -> set[int | None]:
+        """The selections that gaps of the pattern have of their own."""
+        said = {way for c in self.pattern.components for way in (c.before, c.inside)}
+        return said | getattr(self.pattern, "ways", set())
+
+    @property
+    def shape(self) -> Shape | None:
+        """The pattern's shape; None: a row of components."""
+        return getattr(self.pattern, "shape", None)
 
     @property
     def skip(self) -> Skip | None:

@@ -125,6 +125,11 @@ class Condition:
         It needs the place of the element, not only the one before: `b[i-2]`, `sum(b[..i].v)`.
     aggregated
         Kleene components that must be complete before it can be checked.
+    scope, scoped
+        A loop in each round of which it must hold, and the components whose event of the round it
+        looks at; −1: none.
+    unwanted
+        The negated components that it looks at one event of, numbered as in `code`.
     negation
         The negation it belongs to, or None.
     text
@@ -137,6 +142,9 @@ class Condition:
     back: int = 0
     running: bool = False
     aggregated: frozenset[int] = frozenset()
+    scope: int = -1
+    scoped: frozenset[int] = frozenset()
+    unwanted: frozenset[int] = frozenset()
     negation: int | None = None
     text: str = ""
     integers: tuple[int, ...] = field(default=())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +22,7 @@ from slackwater.pattern.construct import (
     Found,
     fresh_found,
 )
-from slackwater.pattern.finality import Matches, closes, release_steps
+from slackwater.pattern.finality import Matches, closes, release_steps, with_ends
 from slackwater.pattern.live import Live
 from slackwater.pattern.loop import build, run_any, run_starts, run_stepwise, still_holds
 from slackwater.pattern.match import Match
@@ -72,7 +72,7 @@ class Runner:
         self._plan = schedule(
             pattern.components, pattern.negations, bound.conditions, window=pattern.window,
             strict=self._strict, prune=config.use_partition, limit=config.max_matches,
-            way=WAYS[config.select])
+            way=WAYS[config.select], shape=config.shape)
         self._skips = config.skip is not None
         self._straight = not self._strict and is_straight(self._plan)
         self._programs = assemble(bound.conditions)
@@ -147,7 +147,7 @@ class Runner:
                       config.retention)
         refused = np.zeros(len(stream), np.int64)
         st = live.reserve(self._parts.room, batch.first)
-        s = new_scratch(plan.m, len(plan.gap), live.longest())
+        s = new_scratch(plan, live.longest())
         found = run_any(self._order(batch.first, stepwise), live["part"], live["mask"], oldest,
                         batch.first, plan, self._programs, live.events(), st, s,
                         fresh_found(plan.m), config.use_clock, retract, refused)
@@ -164,7 +164,7 @@ class Runner:
     def _stepwise(self, batch: Batch) -> Matches:
         plan, live = self._plan, self.live
         st = live.reserve(self._parts.room, batch.first)
-        s = new_scratch(plan.m, len(plan.gap), live.longest())
+        s = new_scratch(plan, live.longest())
         refused = np.zeros(live.rows - batch.first, np.int64)
         found = run_stepwise(self._order(batch.first, True), live["part"], live["mask"],
                              less(batch.passed.mark[batch.kept], self._config.retention),
@@ -175,7 +175,7 @@ class Runner:
         live["mask"][out + batch.first] = 0  # no match uses them, now or later
         self._hand_out(out + batch.first, refused[out])
         matches = self._matches(found)
-        return Matches(matches.rows, matches.counts, matches.op, live["n"][matches.trigger])
+        return replace(matches, trigger=live["n"][matches.trigger])
 
     def _chosen(self, batch: Batch) -> tuple[Matches, Int64]:
         """Final, `skip_till_next` or `strict`: the first events whose matches may be decided."""
@@ -189,7 +189,7 @@ class Runner:
         touched[part[batch.first:]] = True
         starts = np.flatnonzero(self._can_start() & (due != FOREVER)
                                 & (touched[part] | (due < mark[stream])))
-        s = new_scratch(plan.m, len(plan.gap), live.longest())
+        s = new_scratch(plan, live.longest())
         refused = np.zeros(len(starts), np.int64)
         if self._straight:
             found = self._matches(run_straight(
@@ -201,7 +201,7 @@ class Runner:
                 fresh_found(plan.m), self._strict, refused))
         close = closes(found, plan, live["time"], numbered=self._config.roles.sequence is not None,
                        chosen=True, skips=self._skips,
-                       grows=config.may_grow)
+                       grows=config.may_grow, timeouts=self._config.timeouts)
         over = less(mark, plan.window)[stream[starts]] > live["time"][starts]
         known = less(emitted, plan.window)[stream[starts]] > live["time"][starts]
         much = refused > 0
@@ -223,7 +223,7 @@ class Runner:
     def undecided(self, mark: Int64) -> Matches:
         """Every match of the live events whose window has not closed, for a restart."""
         config, plan, live = self._config, self._plan, self.live
-        s = new_scratch(plan.m, len(plan.gap), live.longest())
+        s = new_scratch(plan, live.longest())
         open_ = less(mark, plan.window)[live["stream"]] <= live["time"]
         if config.select == "skip_till_any" and not plan.general:
             live.pool = Pool(plan.stacks)
@@ -274,8 +274,7 @@ class Runner:
 
     def _standing(self, matches: Matches, step: Int64) -> tuple[Matches, Int64]:
         live = self.live
-        s = new_scratch(self._plan.m, len(self._plan.gap),
-                        int(matches.counts.sum(axis=1).max(initial=1)))
+        s = new_scratch(self._plan, int(matches.counts.sum(axis=1).max(initial=1)))
         good = np.flatnonzero(still_holds(
             matches.rows, matches.counts.ravel(), live["part"], self._plan, self._programs,
             live.events(), live.pool.at, s))
@@ -327,8 +326,9 @@ class Runner:
         self.built += int(found.fill[BUILT])
         rows, count = int(found.fill[ROWS]), int(found.fill[MATCHES])
         m = self._plan.m
-        return Matches(found.rows[:rows], found.counts[: count * m].reshape(-1, m),
+        made = Matches(found.rows[:rows], found.counts[: count * m].reshape(-1, m),
                        found.op[:count], found.trigger[:count])
+        return with_ends(made, self.live["time"], self.live["seq"]) if self._plan.shaped else made
 
 
 def less(mark: Int64, window: int) -> Int64:

@@ -10,6 +10,7 @@ component g: around a negated event, and, with g = 0, from left to right.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slackwater.pattern.program import Condition
+from slackwater.pattern.shape import NO_GRAPH, Graph, Shape, graph_of
 
 __all__ = ["ANY", "FOLLOWING", "STRICT", "Component", "Negation", "Plan", "schedule"]
 
@@ -108,11 +110,14 @@ class Plan(NamedTuple):
     inside: Int64  # and between its own events
     everything: bool  # there is a stack with every event
     named: Int64  # a condition: the components it looks at one event of, as bits
+    shaped: bool  # it is more than a row of components: `wander` finds its matches
+    graph: Graph
+    timeouts: bool  # partial matches whose window has passed are wanted, too
 
 
 def schedule(components: tuple[Component, ...], negations: tuple[Negation, ...],
              conditions: list[Condition], *, window: int, strict: bool, prune: bool,
-             limit: int, way: int = ANY) -> Plan:
+             limit: int, way: int = ANY, shape: Shape | None = None) -> Plan:
     """Work out the plan.
 
     The points of a slot: a component (an element of it is placed), m (the match is complete),
@@ -124,6 +129,10 @@ def schedule(components: tuple[Component, ...], negations: tuple[Negation, ...],
     for g, condition in enumerate(conditions):
         if condition.negation is not None:
             own[condition.negation].append(g)
+    bits = [(c.scope, _mask(c.scoped), _mask(c.aggregated)) for c in conditions]
+    graph = NO_GRAPH if shape is None else graph_of(shape, way, [
+        [g for q, _, _ in row for g in own[q]] for row in shape.unwanted], bits)
+    first = {int(graph.component[n]) for n in graph.to[graph.start[-2]:]} if shape else set()
     points: list[list[int]] = []
     for slot in range(2 * m + 1):
         here: list[list[int]] = [[] for _ in range(m + 2)]
@@ -137,13 +146,15 @@ def schedule(components: tuple[Component, ...], negations: tuple[Negation, ...],
         np.array([n.gap for n in negations], np.int64),
         np.array([not o for o in own], bool), *_flat(own),
         np.array([g for g, c in enumerate(conditions) if c.negation is None], np.int64),
-        *_flat(points), prune, limit, is_general(components, conditions), heads(components),
+        *_flat(points), prune, limit, shape is not None or is_general(components, conditions),
+        max(first) + 1 if shape else heads(components),
         np.array([c.least for c in components], np.int64),
         np.array([c.most for c in components], np.int64),
         np.array([c.greedy for c in components], bool),
         np.array([way if c.before is None else c.before for c in components], np.int64),
         np.array([way if c.inside is None else c.inside for c in components], np.int64), strict,
-        np.array([_named(c) for c in conditions], np.int64))
+        np.array([_named(c, shape is not None) for c in conditions], np.int64), shape is not None,
+        graph, False)
 
 
 def is_general(components: tuple[Component, ...], conditions: list[Condition]) -> bool:
@@ -156,9 +167,14 @@ def heads(components: tuple[Component, ...]) -> int:
     return next((i + 1 for i, c in enumerate(components) if not c.optional), len(components))
 
 
-def _named(condition: Condition) -> int:
-    return sum(1 << c for c in {*condition.singles, *(
-        () if condition.element is None else (condition.element,))})
+def _mask(components: Iterable[int]) -> int:
+    return sum(1 << c for c in components)
+
+
+def _named(condition: Condition, shaped: bool) -> int:
+    own = () if condition.element is None else (condition.element,)
+    more = {*condition.scoped, *condition.unwanted} if shaped else set()
+    return _mask({*condition.singles, *own, *more})
 
 
 def _points(condition: Condition, slot: int, m: int) -> list[int]:

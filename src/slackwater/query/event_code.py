@@ -7,7 +7,7 @@ come in, and read by the machine as a value of that event.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -17,8 +17,10 @@ import pyarrow.compute as pc
 from slackwater.pattern.program import Aggregate, Condition, Op
 from slackwater.query.ast import Call, Expr, Name, Span, rewrite
 from slackwater.query.errors import QueryError
+from slackwater.query.event_ast import Part
 from slackwater.query.event_navigate import offset_of, step_of, upto
 from slackwater.query.event_plan import accesses, is_aggregate
+from slackwater.query.event_shape import in_one_round
 from slackwater.query.expression import Compiled, evaluate_typed
 from slackwater.query.kinds import TYPES
 from slackwater.query.operators import FUNCTIONS, OPERATORS, raw_kind
@@ -73,6 +75,7 @@ class Coder:
     schema_of: Callable[[Name], pa.DataType]
     code_of: Callable[[str], int]  # the code of a text
     unit_of: Callable[[Name], str | None] = lambda name: None
+    parts: Mapping[str, Part] = field(default_factory=dict)
     lanes: list[Lane] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -95,17 +98,41 @@ class Coder:
         self._running = back > 1 or any(how == "run" for how, _ in places)
         self._emit(self._checker.condition(expr, "WHERE"))
         elements = {v for v, how, _ in reads if how != "all" and v in self.kleene}
-        negation = [self.places[v] - self.components for v, _, _ in reads
-                    if self.places[v] >= self.components]
-        return Condition(
-            tuple(self._code),
-            frozenset(self.places[v] for v, how, _ in reads
-                      if v not in self.kleene and self.places[v] < self.components),
-            self.places[elements.pop()] if elements else None,
-            back, self._running,
-            frozenset(self.places[v] for v, how, _ in reads if how == "all"),
-            negation[0] if negation else None,
-            self.text[expr.at.start:expr.at.end], tuple(self._integers), tuple(self._reals))
+        named = {v for v, _, _ in reads}
+        return replace(
+            self.about({v for v in named if v not in self.kleene}, elements),
+            code=tuple(self._code), back=back, running=self._running,
+            aggregated=frozenset(self.places[v] for v, how, _ in reads if how == "all"),
+            text=self.text[expr.at.start:expr.at.end], integers=tuple(self._integers),
+            reals=tuple(self._reals),
+            negation=min((self.places[v] - self.components for v in named
+                          if self.places[v] >= self.components), default=None))
+
+    def about(self, singles: set[str], lists: set[str]) -> Condition:
+        """A condition without code that looks at single events, and at elements of lists."""
+        place, m = self.places, self.components
+        made = Condition((), frozenset(place[v] for v in singles if place[v] < m),
+                         unwanted=frozenset(place[v] for v in singles if place[v] >= m))
+        if len(lists) < 2:
+            return replace(made, element=place[next(iter(lists))] if lists else None)
+        together = in_one_round([self.parts[v] for v in lists])
+        assert together is not None
+        loop, many = together
+        return replace(made, element=None if many is None else place[many.variable], scope=loop,
+                       scoped=frozenset(place[v] for v in lists
+                                        if many is None or v != many.variable))
+
+    def limit(self, part: Part) -> Condition:
+        """WITHIN 5 s OF a."""
+        assert part.within is not None
+        limit, of = part.within
+        names = {part.variable, str(of)}
+        made = self.about(names - self.kleene, names & self.kleene)
+        return replace(made, code=(
+            (int(Op.TIME), self.places[part.variable], 0, 0),
+            (int(Op.TIME), self.places[str(of)], 0, 0), (int(Op.SUB_I), 0, 0, 0),
+            (int(Op.CONST_I), 0, 0, 0), (int(Op.LE), 0, 0, 0)), integers=(limit,),
+            text=self.text[part.at.start:part.at.end])
 
     def aggregate(self, node: Expr) -> Leaf | None:
         """An aggregate with its kind, errors at its place; None for any other node."""

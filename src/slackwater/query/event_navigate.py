@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from slackwater.query.ast import Call, Expr, Literal, Name, Span, rewrite
+from slackwater.query.event_ast import Alike
 
 __all__ = ["MOST_STEPS", "navigated", "offset_of", "step_of", "upto"]
 
@@ -47,6 +48,8 @@ def step_of(node: Call) -> int:
 def navigated(expr: Expr, fail: Fail) -> Expr:
     """PREV(b.v, n) is b[i-n].v, NEXT(b.v, n) is b[i+n].v."""
     def change(node: Expr) -> Expr | None:
+        if isinstance(node, Alike):  # names columns, not expressions
+            return node
         if not (isinstance(node, Call) and node.function in _STEPS):
             return None
         steps = step_of(node) if len(node.args) > 1 else 1

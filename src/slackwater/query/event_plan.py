@@ -16,6 +16,7 @@ from slackwater.core.errors import did_you_mean
 from slackwater.query.ast import Binary, Call, Expr, Name, Span, children, conjuncts, walk
 from slackwater.query.errors import QueryError
 from slackwater.query.event_ast import Alike, EventTree
+from slackwater.query.event_shape import in_one_round
 from slackwater.query.event_navigate import MOST_STEPS, navigated, offset_of, step_of, upto
 
 __all__ = ["AGGREGATES", "EventPlan", "accesses", "is_aggregate", "make_plan"]
@@ -97,6 +98,7 @@ class _Planner:
                             self.tree.parts[0].at, hint="SEQ(SHELF s, !(CHECKOUT c), EXIT e)",
                             mistake="only-negated")
         self.check_skip()
+        self.check_limits()
         self.tree = tree = replace(
             self.tree, where=self.navigated(self.tree.where),
             returns=tuple(replace(r, expr=self.navigated(r.expr)) for r in self.tree.returns))
@@ -119,6 +121,19 @@ class _Planner:
         """With PREV and NEXT written out."""
         return navigated(expr, lambda problem, at, hint: self.fail(
             problem, at, hint=hint, mistake="navigate")) if expr is not None else expr
+
+    def check_limits(self) -> None:
+        """WITHIN 5 s OF a: a is one event, or one a round."""
+        for part in self.tree.parts:
+            of = part.within[1] if part.within else None
+            if of is None:
+                continue
+            if of not in self.parts or of in self.negated:
+                raise self.fail(f"there is no variable {of!r} in a match", part.at,
+                                hint=did_you_mean(of, self.parts), mistake="variable")
+            if self.parts[of].many and in_one_round([self.parts[of], part]) is None:
+                raise self.fail(f"{of!r} stands for many events", part.at, mistake="limit",
+                                hint=f"{part.variable}.time - last({of}.time) <= …")
 
     def check_skip(self) -> None:
         """AFTER MATCH SKIP names a variable of the match."""
@@ -168,6 +183,8 @@ class _Planner:
         if sides[0][0] == sides[1][0]:
             return None
         if {sides[0][0], sides[1][0]} <= self.negated:
+            if self.parts[sides[0][0]].row == self.parts[sides[1][0]].row:
+                return None  # of one negated sequence
             raise self.fail("this condition names two negated components", node.at,
                             hint="compare each with a component that is not negated",
                             mistake="two-negated")
@@ -201,7 +218,7 @@ class _Planner:
     def chain(self, terms: set[Term], covered: list[str], at: Span) -> list[Expr]:
         """Equalities that make a class of terms equal, less those the partition sees to."""
         ordered = sorted(terms, key=lambda t: (t[0] in self.negated,
-                                               self.parts[t[0]].optional, self.parts[t[0]].kleene,
+                                               self.parts[t[0]].optional, self.parts[t[0]].many,
                                                self.order[t[0]], t[1]))
         head = ordered[0]
         found: list[Expr] = []
@@ -227,7 +244,7 @@ class _Planner:
                                 hint=f"write {next(iter(self.parts))}.{name.name}")
             self.check_variable(variable, name)
             part = self.parts[variable]
-            if name.index is not None and not part.kleene:
+            if name.index is not None and not part.many:
                 raise self.fail(f"{variable!r} is one event and has no elements", name.at,
                                 hint=f"write {variable}.{name.name or '…'}", mistake="index")
             if name.index in ("first", "last"):
@@ -262,7 +279,7 @@ class _Planner:
         for name in inside:
             variable = name.qualifier or name.name
             self.check_variable(variable, name)
-            if not self.parts[variable].kleene:
+            if not self.parts[variable].many:
                 kind = (*self.parts[variable].types, "ANY")[0]
                 raise self.fail(f"{node.function} needs a Kleene variable, and {variable!r} is one "
                                 "event", name.at, hint=f"{kind}+ {variable}[]", mistake="aggregate")
@@ -312,12 +329,13 @@ class _Planner:
                 raise self.fail("a column is missing", name.at, hint=f"{variable}.column",
                                 mistake="bare-variable")
         negated = sorted(variables & self.negated)
-        if len(negated) > 1:
+        if len({self.parts[v].row for v in negated}) > 1:
             raise self.fail("this condition names two negated components", conjunct.at,
                             hint="compare each with a component that is not negated",
                             mistake="two-negated")
-        elements = sorted({v for v, how, _ in reads if how != "all" and self.parts[v].kleene})
-        if len(elements) > 1:
+        elements = sorted({v for v, how, _ in reads if how != "all" and self.parts[v].many})
+        if len(elements) > 1 and (in_one_round([self.parts[v] for v in elements]) is None or any(
+                how in ("prev", "run") for _, how, _ in reads)):
             raise self.fail("this condition speaks of the elements of two Kleene variables",
                             conjunct.at, hint=f"use an aggregate of one: first({elements[1]}.…)",
                             mistake="two-elements")
