@@ -46,8 +46,8 @@ class Query:
 
     A test names the variables it needs, so that `skip_till_next` knows when to apply it.  `element`
     tests speak of one element of a Kleene variable, given under the variable's name; `pair` tests
-    also of the one before, under the name with an apostrophe; `running` tests get the elements up to
-    one under the variable's name, and those elements that have fewer than so many before are exempt.
+    also of the one before, under the name with an apostrophe; `running` tests get the elements up
+    to one under the variable's name, and elements with fewer than so many before are exempt.
     """
 
     parts: list[Part]

@@ -1,4 +1,4 @@
-"""Groups, OR, AND, UNTIL, limits and negated sequences, drawn from the grammar, against the oracle."""
+"""Groups, OR, AND, UNTIL, limits and negated sequences, drawn by chance, against the oracle."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class Walk(NamedTuple):
     node: Int64  # an event of the walk
     row: Int64
     via: Int64  # the edge that led to it
-    count: Int64  # how many events its node has
+    held: Int64  # how many events its node has
     rounds: NDArray[np.int64]  # (event, loop): in which round of the loop
     stage: Int64
     pick: Int64
@@ -77,12 +77,13 @@ def new_scratch(plan: Plan, longest: int) -> Scratch:
 
     nodes, every = longest + 4, plan.m + len(plan.gap)
     room = nodes if plan.shaped else 0
-    walk = Walk(*(some(room) for _ in range(4)), np.zeros((room, plan.graph.loops), np.int64),
-                *(some(room) for _ in range(4)), some(len(plan.graph.to)),
-                *(some(room) for _ in range(6)))
+    walk = Walk._make({**{name: some(room) for name in Walk._fields},
+                       "rounds": np.zeros((room, plan.graph.loops), np.int64),
+                       "head": some(len(plan.graph.to))}.values())
     # along a graph each component, and each negation, has its own stretch of the chain
-    return Scratch(some(every * nodes if plan.shaped else 2 * longest + 4), some(every),
-                   some(every), some(every), some(every), *(some(nodes) for _ in range(8)), walk)
+    chain = some(every * nodes if plan.shaped else 2 * longest + 4)
+    return Scratch._make([chain, *(some(every) for _ in range(4)),
+                          *(some(nodes) for _ in range(8)), walk])
 
 
 @inner

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from slackwater.core.compiled import njit
 from slackwater.core.events import NEVER
 from slackwater.pattern.schedule import ANY, Plan
-from slackwater.pattern.wander import TIMED_OUT
 
 __all__ = ["Matches", "closes", "release_steps", "with_ends"]
 
@@ -65,19 +64,19 @@ def with_ends(matches: Matches, time: Int64, seq: Int64) -> Matches:
 
 
 def closes(matches: Matches, plan: Plan, time: Int64, *, numbered: bool, chosen: bool,
-           skips: bool = False, grows: bool = True, timeouts: bool = False) -> Int64:
+           skips: bool = False, grows: bool = True) -> Int64:
     """The time that the watermark must pass before nothing can undo a match; NEVER: at once.
 
     The intervals before a component are open at its time, so without sequence numbers the watermark
     need only reach it.  With `chosen` (`skip_till_next`, `strict`) a late event can also take the
     place of one that was chosen, up to the last; a Kleene run at the end can grow until the window
     closes, if it `grows` at all (every part of it is a match otherwise).  With `skips` all matches
-    must be known that begin so early, which is when it closes; so do `timeouts`.
+    must be known that begin so early, which is when it closes.
     """
     when = np.full(len(matches), NEVER)
     head = time[matches.head]
     if plan.shaped:
-        return _closes_shaped(matches, plan, time, skips=skips, grows=grows, timeouts=timeouts)
+        return _closes_shaped(matches, plan, time, skips=skips, grows=grows)
     total = matches.counts.sum(axis=1)
     for gap in plan.gap:
         before = matches.counts[:, :gap].sum(axis=1)
@@ -94,16 +93,14 @@ def closes(matches: Matches, plan: Plan, time: Int64, *, numbered: bool, chosen:
     return when
 
 
-def _closes_shaped(matches: Matches, plan: Plan, time: Int64, *, skips: bool, grows: bool,
-                   timeouts: bool) -> Int64:
+def _closes_shaped(matches: Matches, plan: Plan, time: Int64, *, skips: bool, grows: bool) -> Int64:
     """Along a graph: with the last event, or with the window if more could come behind it."""
     graph, ends = plan.graph, np.flatnonzero(plan.graph.last)
     more = any(graph.way[e] != ANY for n in ends for e in range(graph.start[n], graph.start[n + 1]))
     head = time[matches.head] + plan.window
     if skips or graph.trailing.any() or (grows and more):
         return np.asarray(head)
-    tail = np.asarray(time[matches.tail])
-    return np.where(matches.op == TIMED_OUT, head, tail) if timeouts else tail
+    return np.asarray(time[matches.tail])
 
 
 @njit(cache=True)

@@ -55,10 +55,12 @@ class Match(Stage):
         it (``"KSlack"``, ``DelayRange(n=100)``…); by default the policy of `Reorder`.  A slack of
         zero takes every event that comes after a greater time for late, so it is never assumed.
     emit
-        ``"final"`` (the default, unless the pattern says EMIT): a match is emitted once, when nothing can undo it.  ``"eager"``: at once, and
+        ``"final"`` (the default, unless the pattern says EMIT): a match is emitted once, when
+        nothing can undo it.  ``"eager"``: at once, and
         if an event that arrives later undoes it, again with op ``"-"`` and the same id.
     select
-        ``"skip_till_any"`` (the default, unless the pattern says STRATEGY): every combination of events.  ``"skip_till_next"``: from each first
+        ``"skip_till_any"`` (the default, unless the pattern says STRATEGY): every combination of
+        events.  ``"skip_till_next"``: from each first
         event, always the next that fits.  ``"strict"``: as that, and no event in between.  A gap of
         the pattern may say otherwise (``A a => B b``).
     max_matches
@@ -118,7 +120,6 @@ class Match(Stage):
     use_partition: bool = True
     sort_batches: bool = True
     sources: tuple[str, ...] | None = None
-    timeouts: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sources", declared(self.sources, "match"))
@@ -204,7 +205,7 @@ def _slack(given: Duration | Policy | None, source: str | None) -> Policy:
 
 
 def _said(name: str, given: str | None, known: tuple[str, ...], pattern: Pattern) -> str:
-    """An option: as it is given or as the pattern's text says, by default the first that is known."""
+    """An option, as given or as the pattern's text says; by default the first that is known."""
     text = getattr(pattern, "said", {}).get(name)
     got = given if given is not None else text if text is not None else known[0]
     if got not in known:

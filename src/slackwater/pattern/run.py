@@ -72,7 +72,7 @@ class Runner:
         self._plan = schedule(
             pattern.components, pattern.negations, bound.conditions, window=pattern.window,
             strict=self._strict, prune=config.use_partition, limit=config.max_matches,
-            way=WAYS[config.select], shape=config.shape)
+            way=WAYS[str(config.select)], shape=config.shape)
         self._skips = config.skip is not None
         self._straight = not self._strict and is_straight(self._plan)
         self._programs = assemble(bound.conditions)
@@ -201,7 +201,7 @@ class Runner:
                 fresh_found(plan.m), self._strict, refused))
         close = closes(found, plan, live["time"], numbered=self._config.roles.sequence is not None,
                        chosen=True, skips=self._skips,
-                       grows=config.may_grow, timeouts=self._config.timeouts)
+                       grows=config.may_grow)
         over = less(mark, plan.window)[stream[starts]] > live["time"][starts]
         known = less(emitted, plan.window)[stream[starts]] > live["time"][starts]
         much = refused > 0

@@ -112,7 +112,6 @@ class Plan(NamedTuple):
     named: Int64  # a condition: the components it looks at one event of, as bits
     shaped: bool  # it is more than a row of components: `wander` finds its matches
     graph: Graph
-    timeouts: bool  # partial matches whose window has passed are wanted, too
 
 
 def schedule(components: tuple[Component, ...], negations: tuple[Negation, ...],
@@ -154,7 +153,7 @@ def schedule(components: tuple[Component, ...], negations: tuple[Negation, ...],
         np.array([way if c.before is None else c.before for c in components], np.int64),
         np.array([way if c.inside is None else c.inside for c in components], np.int64), strict,
         np.array([_named(c, shape is not None) for c in conditions], np.int64), shape is not None,
-        graph, False)
+        graph)
 
 
 def is_general(components: tuple[Component, ...], conditions: list[Condition]) -> bool:

@@ -17,8 +17,19 @@ from numpy.typing import NDArray
 
 from slackwater.core.errors import ConfigError
 
-__all__ = ["Either", "Graph", "Loop", "NO_GRAPH", "Row", "Shape", "Take", "Together", "Without",
-           "graph_of", "may_be_empty"]
+__all__ = [
+    "NO_GRAPH",
+    "Either",
+    "Graph",
+    "Loop",
+    "Row",
+    "Shape",
+    "Take",
+    "Together",
+    "Without",
+    "graph_of",
+    "may_be_empty",
+]
 
 Int64 = NDArray[np.int64]
 _MOST_EDGES = 100_000
@@ -129,8 +140,8 @@ class Graph(NamedTuple):
 
 
 _NONE = np.zeros(0, np.int64)
-NO_GRAPH = Graph(_NONE, _NONE, _NONE, _NONE, _NONE, _NONE.astype(bool), _NONE, _NONE, _NONE,
-                 _NONE.astype(bool), *([_NONE] * 14), 0, False)
+NO_GRAPH = Graph._make({**dict.fromkeys(Graph._fields, _NONE), "last": _NONE.astype(bool),
+                        "again": _NONE.astype(bool), "loops": 0, "ambiguous": False}.values())
 
 
 def may_be_empty(tree: Tree) -> bool:

@@ -31,10 +31,9 @@ from slackwater.pattern.rounds import in_rounds
 from slackwater.pattern.schedule import ANY, STRICT, Plan
 from slackwater.pattern.stacks import Events, Stacks, count_upto, inner, is_before
 
-__all__ = ["TIMED_OUT", "wander"]
+__all__ = ["wander"]
 
 Int64 = NDArray[np.int64]
-TIMED_OUT = 2  # the op of a partial match whose window has passed
 
 
 @inner
@@ -96,7 +95,7 @@ def _placed(d: int, edge: int, row: int, base: int, plan: Plan, prog: Programs, 
             before, row, base, plan, prog, ev, st, s, found):
         return False
     w.node[d], w.row[d], w.via[d] = node, row, edge
-    w.count[d] = w.count[d - 1] + 1 if graph.again[edge] else 1
+    w.held[d] = w.held[d - 1] + 1 if graph.again[edge] else 1
     for loop in range(graph.loops):
         before_it = w.rounds[d - 1, loop] if d > 0 else 0
         w.rounds[d, loop] = before_it + (graph.rounds[edge] >> loop & 1)
@@ -113,7 +112,7 @@ def _placed(d: int, edge: int, row: int, base: int, plan: Plan, prog: Programs, 
 def _open(edge: int, d: int, plan: Plan, s: Scratch) -> bool:
     """Whether event d may be followed along an edge."""
     graph, w = plan.graph, s.walk
-    node, count = w.node[d], w.count[d]
+    node, count = w.node[d], w.held[d]
     if graph.again[edge]:
         return bool(graph.most[node] == 0 or count < graph.most[node])
     return bool(count >= graph.least[node])
@@ -187,23 +186,6 @@ def _winner(d: int, latest: int, base: int, plan: Plan, prog: Programs, ev: Even
 
 
 @inner
-def _waits(d: int, won: bool, latest: int, base: int, plan: Plan, ev: Events, st: Stacks,
-           s: Scratch) -> bool:
-    """Whether what ends with event d would still go on, were there more events in its window."""
-    graph, w = plan.graph, s.walk
-    node = w.node[d]
-    if graph.last[node] and w.count[d] >= graph.least[node]:
-        return False
-    neighbour = _neighbour(w.row[d], base, plan, ev, st)
-    over = neighbour < 0 or ev.time[neighbour] > latest
-    for e in range(graph.start[node], graph.start[node + 1]):
-        if _open(e, d, plan, s) and (graph.way[e] == ANY or (
-                not won and (graph.way[e] != STRICT or over))):
-            return True
-    return False
-
-
-@inner
 def _walk(start: int, edge: int, base: int, plan: Plan, prog: Programs, ev: Events, st: Stacks,
           s: Scratch, found: Found, trigger: int) -> Found:
     graph, w = plan.graph, s.walk
@@ -219,15 +201,11 @@ def _walk(start: int, edge: int, base: int, plan: Plan, prog: Programs, ev: Even
         node = w.node[d]
         if w.stage[d] == SET_OUT:
             w.pick[d], w.it[d], w.end[d] = _winner(d, latest, base, plan, prog, ev, st, s, found)
-            won = w.pick[d] >= 0
             w.stage[d] = NEXT
-            if not won and graph.last[node] and w.count[d] >= graph.least[node]:
-                if conditions_hold(d, plan, prog, ev, s) and is_free(
-                        d, graph.trailing[node], base, plan, prog, ev, st, s, found):
-                    found = _record(found, plan, s, trigger, np.int64(1))
-            elif plan.timeouts and _waits(d, won, latest, base, plan, ev, st, s) and is_free(
-                    d, np.int64(0), base, plan, prog, ev, st, s, found):
-                found = _record(found, plan, s, trigger, np.int64(TIMED_OUT))
+            whole = w.pick[d] < 0 and graph.last[node] and w.held[d] >= graph.least[node]
+            if whole and conditions_hold(d, plan, prog, ev, s) and is_free(
+                    d, graph.trailing[node], base, plan, prog, ev, st, s, found):
+                found = _record(found, plan, s, trigger)
             if found.fill[ERROR]:
                 return found
         if w.it[d] >= w.end[d]:
@@ -261,7 +239,7 @@ def _walk(start: int, edge: int, base: int, plan: Plan, prog: Programs, ev: Even
 
 
 @inner
-def _record(found: Found, plan: Plan, s: Scratch, trigger: int, op: int) -> Found:
+def _record(found: Found, plan: Plan, s: Scratch, trigger: int) -> Found:
     """Write the match down, component by component."""
     rows = s.walk.out
     length = np.int64(0)
@@ -269,7 +247,7 @@ def _record(found: Found, plan: Plan, s: Scratch, trigger: int, op: int) -> Foun
         for i in range(s.first[c], s.last[c] + 1):
             rows[length] = s.chain[i]
             length += 1
-    return record(found, plan, s, rows, np.int64(0), length - 1, trigger, op)
+    return record(found, plan, s, rows, np.int64(0), length - 1, trigger, np.int64(1))
 
 
 @inner
@@ -283,7 +261,7 @@ def _distinct(found: Found, first: int, at: int, m: int) -> None:
     here = at
     for i in range(count):
         begin[i] = here
-        h = np.int64(found.op[first + i])
+        h = np.int64(0)
         for c in range(m):
             n = found.counts[(first + i) * m + c]
             h = h * 1000003 ^ n
@@ -299,7 +277,7 @@ def _distinct(found: Found, first: int, at: int, m: int) -> None:
         y = x - 1
         while y >= 0 and mark[order[y]] == mark[i]:
             j = order[y]
-            if keep[j] and found.op[first + i] == found.op[first + j] and (
+            if keep[j] and (
                     begin[i + 1] - begin[i] == begin[j + 1] - begin[j]) and (
                     found.counts[(first + i) * m:(first + i + 1) * m]
                     == found.counts[(first + j) * m:(first + j + 1) * m]).all() and (

@@ -16,8 +16,8 @@ from slackwater.core.errors import did_you_mean
 from slackwater.query.ast import Binary, Call, Expr, Name, Span, children, conjuncts, walk
 from slackwater.query.errors import QueryError
 from slackwater.query.event_ast import Alike, EventTree
-from slackwater.query.event_shape import in_one_round
 from slackwater.query.event_navigate import MOST_STEPS, navigated, offset_of, step_of, upto
+from slackwater.query.event_shape import in_one_round
 
 __all__ = ["AGGREGATES", "EventPlan", "accesses", "is_aggregate", "make_plan"]
 
@@ -100,7 +100,7 @@ class _Planner:
         self.check_skip()
         self.check_limits()
         self.tree = tree = replace(
-            self.tree, where=self.navigated(self.tree.where),
+            self.tree, where=None if self.tree.where is None else self.navigated(self.tree.where),
             returns=tuple(replace(r, expr=self.navigated(r.expr)) for r in self.tree.returns))
         for item in tree.returns:
             if item.every:
@@ -117,10 +117,10 @@ class _Planner:
             self.place(conjunct, scan, within, against, positive[0].variable)
         return EventPlan(self.tree, partition, scan, within, against)
 
-    def navigated(self, expr: Expr | None) -> Expr:
+    def navigated(self, expr: Expr) -> Expr:
         """With PREV and NEXT written out."""
         return navigated(expr, lambda problem, at, hint: self.fail(
-            problem, at, hint=hint, mistake="navigate")) if expr is not None else expr
+            problem, at, hint=hint, mistake="navigate"))
 
     def check_limits(self) -> None:
         """WITHIN 5 s OF a: a is one event, or one a round."""

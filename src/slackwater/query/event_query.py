@@ -86,8 +86,8 @@ class EventPattern:
     @cached_property
     def shape(self) -> Shape | None:
         """Its groups, alternatives and the like; None: it is a row of components."""
-        names = [*self.components, *self.negations]
-        return shape_of(self.plan.tree, {c.variable: i for i, c in enumerate(names)},
+        names = [*(c.variable for c in self.components), *(n.variable for n in self.negations)]
+        return shape_of(self.plan.tree, {name: i for i, name in enumerate(names)},
                         len(self.components), _WAYS)
 
     @property

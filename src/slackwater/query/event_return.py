@@ -51,8 +51,8 @@ class Returns:
     """The items of RETURN, checked and ready to run.
 
     A column of a Kleene variable gives the list of its elements' values.  A column keeps its name,
-    any other item is named by its text, unless AS says otherwise; `*` and `a.*` give every column of
-    `columns`, each under its variable's name and its own: a_time, a_value.
+    any other item is named by its text, unless AS says otherwise; `*` and `a.*` give all `columns`,
+    each under its variable's name and its own: a_time, a_value.
     """
 
     def __init__(self, components: tuple[Component, ...], tree: EventTree,

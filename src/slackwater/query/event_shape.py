@@ -9,7 +9,8 @@ from typing import Any
 from slackwater.pattern.shape import Either, Loop, Row, Shape, Take, Together, Tree, Without
 from slackwater.query.event_ast import Choice, EventTree, Group, Node_, Part, Until, Unwanted
 
-__all__ = ["groups_of", "in_one_round", "is_row", "may_lack", "numbered", "parts_of", "shape_of", "with_parts"]
+__all__ = ["groups_of", "in_one_round", "is_row", "may_lack", "numbered", "parts_of", "shape_of",
+           "with_parts"]
 
 
 def may_lack(node: Node_) -> bool:

@@ -57,7 +57,8 @@ def match(
         How far back in time an event may come: a duration, or a policy that estimates it; by
         default the policy that `reorder` picks.
     emit
-        "final" (unless the pattern says EMIT): a match comes once, when nothing can undo it. "eager": at once, and a retraction
+        "final" (unless the pattern says EMIT): a match comes once, when nothing can undo it.
+        "eager": at once, and a retraction
         with the same id if a late event undoes it.
     select
         "skip_till_any" (unless the pattern says STRATEGY), "skip_till_next" or "strict".
