@@ -112,7 +112,8 @@ class Drawn:
             options = [self.item(depth - 1, within) for _ in range(2)]
             return (f"OR({', '.join(t for t, _ in options)})",
                     shapes.Or(tuple(tree for _, tree in options)))
-        options = [self.take(within, ("", "", "+"), limits=False) for _ in range(self.pick(2, 2, 3))]
+        options = [self.take(within, ("", "", "+"), limits=False)
+                   for _ in range(self.pick(2, 2, 3))]
         return (f"AND({', '.join(t for t, _ in options)})",
                 shapes.And(tuple(tree for _, tree in options)))
 

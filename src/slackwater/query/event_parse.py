@@ -84,7 +84,9 @@ class _EventBuilder(Builder):
     def event(self, at: Span, explain: Token | None, *rest: Any) -> EventTree:
         """The whole query."""
         *pieces, where, within, skip, strategy, emit, returns = rest
-        shape = numbered(self, Group(self._joined(pieces), 1, 1, False, None, at))
+        items = self._joined(pieces)
+        whole = replace(at, start=items[0][1].at.start, end=items[-1][1].at.end)
+        shape = numbered(Group(items, 1, 1, False, None, whole))
         parts = parts_of(shape)
         if within is None:
             end = Span(at.line, at.column, at.start, min(at.start + 5, at.end))

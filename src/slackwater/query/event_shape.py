@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from slackwater.pattern.shape import Either, Loop, Row, Shape, Take, Together, Tree, Without
 from slackwater.query.event_ast import Choice, EventTree, Group, Node_, Part, Until, Unwanted
@@ -65,7 +64,7 @@ def groups_of(node: Node_ | None) -> Iterator[Group]:
             yield from groups_of(node.node)
 
 
-def numbered(builder: Any, shape: Group) -> Group:
+def numbered(shape: Group) -> Group:
     """With the numbers of loops and negations, and what may be absent, written into the parts."""
     loops, rows = iter(range(60)), iter(range(60))
 
