@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from slackwater.pattern.program import Programs, holds
 from slackwater.pattern.schedule import Plan
+from slackwater.pattern.shape import Graph
 from slackwater.pattern.stacks import (
     Events,
     Stacks,
@@ -25,7 +26,7 @@ from slackwater.pattern.stacks import (
 )
 
 __all__ = ["Scratch", "Walk", "accepts", "for_elements", "is_absent", "is_true", "new_scratch",
-           "undone"]
+           "new_walk", "undone"]
 
 Int64 = NDArray[np.int64]
 
@@ -67,7 +68,6 @@ class Scratch(NamedTuple):
     it: Int64
     end: Int64
     side: Int64
-    walk: Walk
 
 
 def new_scratch(plan: Plan, longest: int) -> Scratch:
@@ -76,14 +76,19 @@ def new_scratch(plan: Plan, longest: int) -> Scratch:
         return np.zeros(n, np.int64)
 
     nodes, every = longest + 4, plan.m + len(plan.gap)
-    room = nodes if plan.shaped else 0
-    walk = Walk._make({**{name: some(room) for name in Walk._fields},
-                       "rounds": np.zeros((room, plan.graph.loops), np.int64),
-                       "head": some(len(plan.graph.to))}.values())
     # along a graph each component, and each negation, has its own stretch of the chain
     chain = some(every * nodes if plan.shaped else 2 * longest + 4)
     return Scratch._make([chain, *(some(every) for _ in range(4)),
-                          *(some(nodes) for _ in range(8)), walk])
+                          *(some(nodes) for _ in range(8))])
+
+
+def new_walk(graph: Graph, longest: int) -> Walk:
+    """Room for walks of at most `longest` events."""
+    room = longest + 4 if len(graph.to) else 0
+    own = {"rounds": np.zeros((room, graph.loops), np.int64),
+           "head": np.zeros(len(graph.to), np.int64)}
+    return Walk._make({**{name: np.zeros(room, np.int64) for name in Walk._fields},
+                       **own}.values())
 
 
 @inner

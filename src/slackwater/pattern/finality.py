@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from slackwater.core.compiled import njit
 from slackwater.core.events import NEVER
 from slackwater.pattern.schedule import ANY, Plan
+from slackwater.pattern.shape import Graph
 
 __all__ = ["Matches", "closes", "release_steps", "with_ends"]
 
@@ -63,7 +64,7 @@ def with_ends(matches: Matches, time: Int64, seq: Int64) -> Matches:
     return replace(matches, ends=np.stack([rows[begin[:-1]], rows[begin[1:] - 1]]))
 
 
-def closes(matches: Matches, plan: Plan, time: Int64, *, numbered: bool, chosen: bool,
+def closes(matches: Matches, plan: Plan, graph: Graph, time: Int64, *, numbered: bool, chosen: bool,
            skips: bool = False, grows: bool = True) -> Int64:
     """The time that the watermark must pass before nothing can undo a match; NEVER: at once.
 
@@ -76,7 +77,7 @@ def closes(matches: Matches, plan: Plan, time: Int64, *, numbered: bool, chosen:
     when = np.full(len(matches), NEVER)
     head = time[matches.head]
     if plan.shaped:
-        return _closes_shaped(matches, plan, time, skips=skips, grows=grows)
+        return _closes_shaped(matches, plan, graph, time, skips=skips, grows=grows)
     total = matches.counts.sum(axis=1)
     for gap in plan.gap:
         before = matches.counts[:, :gap].sum(axis=1)
@@ -93,9 +94,10 @@ def closes(matches: Matches, plan: Plan, time: Int64, *, numbered: bool, chosen:
     return when
 
 
-def _closes_shaped(matches: Matches, plan: Plan, time: Int64, *, skips: bool, grows: bool) -> Int64:
+def _closes_shaped(matches: Matches, plan: Plan, graph: Graph, time: Int64, *, skips: bool,
+                   grows: bool) -> Int64:
     """Along a graph: with the last event, or with the window if more could come behind it."""
-    graph, ends = plan.graph, np.flatnonzero(plan.graph.last)
+    ends = np.flatnonzero(graph.last)
     more = any(graph.way[e] != ANY for n in ends for e in range(graph.start[n], graph.start[n + 1]))
     head = time[matches.head] + plan.window
     if skips or graph.trailing.any() or (grows and more):

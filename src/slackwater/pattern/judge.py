@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from slackwater.pattern.accept import Scratch, is_absent, is_true
+from slackwater.pattern.accept import Scratch, Walk, is_absent, is_true
 from slackwater.pattern.construct import ERROR, STEPS, TOO_MANY_STEPS, Found
 from slackwater.pattern.program import Programs
 from slackwater.pattern.rounds import in_rounds
 from slackwater.pattern.schedule import Plan
+from slackwater.pattern.shape import Graph
 from slackwater.pattern.stacks import (
     Events,
     Stacks,
@@ -25,13 +26,13 @@ from slackwater.pattern.stacks import (
 
 __all__ = ["conditions_hold", "is_free", "stopped"]
 
-_BETWEEN, _LEADING, _TRAILING = 0, 1, 2
+_BETWEEN, _LEADING, _TRAILING = np.int64(0), np.int64(1), np.int64(2)
 
 
 @inner
-def conditions_hold(d: int, plan: Plan, prog: Programs, ev: Events, s: Scratch) -> bool:
+def conditions_hold(d: int, plan: Plan, graph: Graph, w: Walk, prog: Programs, ev: Events,
+                    s: Scratch) -> bool:
     """Whether the walk of events 0 … d satisfies order, window, limits and every condition."""
-    graph, w = plan.graph, s.walk
     if ev.time[w.row[d]] - ev.time[w.row[0]] > plan.window:
         return False
     for p in range(1, d + 1):
@@ -44,7 +45,8 @@ def conditions_hold(d: int, plan: Plan, prog: Programs, ev: Events, s: Scratch) 
         if graph.scope[g] < 0:
             if not is_true(g, plan, prog, ev, s):
                 return False
-        elif not is_absent(g, plan, s) and not in_rounds(g, d, np.bool_(True), plan, prog, ev, s):
+        elif not is_absent(g, plan, s) and not in_rounds(g, d, np.bool_(True), plan, graph, w,
+                                                         prog, ev, s):
             return False
     return True
 
@@ -61,8 +63,8 @@ def _interval(kind: int, a: int, b: int, time: int, sid: int, ev: Events,
 
 
 @inner
-def _satisfied(u: int, plan: Plan, prog: Programs, ev: Events, s: Scratch) -> bool:
-    graph = plan.graph
+def _satisfied(u: int, plan: Plan, graph: Graph, w: Walk, prog: Programs, ev: Events,
+               s: Scratch) -> bool:
     for i in range(graph.own_start[u], graph.own_start[u + 1]):
         if not is_true(graph.own[i], plan, prog, ev, s):
             return False
@@ -70,16 +72,16 @@ def _satisfied(u: int, plan: Plan, prog: Programs, ev: Events, s: Scratch) -> bo
 
 
 @inner
-def _rest_optional(u: int, part: int, plan: Plan) -> bool:
-    graph = plan.graph
+def _rest_optional(u: int, part: int, plan: Plan, graph: Graph, w: Walk) -> bool:
     return bool((graph.row_least[part:graph.row_start[u + 1]] == 0).all())
 
 
 @inner
-def _exists(u: int, kind: int, a: int, b: int, time: int, base: int, plan: Plan, prog: Programs,
+def _exists(u: int, kind: int, a: int, b: int, time: int, base: int, plan: Plan, graph: Graph,
+            w: Walk, prog: Programs,
             ev: Events, st: Stacks, s: Scratch, found: Found) -> bool:
     """Whether an unwanted row lies in an interval: every choice of its events, in order."""
-    graph, w, m = plan.graph, s.walk, plan.m
+    m = plan.m
     first, end = graph.row_start[u], graph.row_start[u + 1]
     for part in range(first, end):
         c = m + graph.row_part[part]
@@ -120,8 +122,9 @@ def _exists(u: int, kind: int, a: int, b: int, time: int, base: int, plan: Plan,
         if found.fill[STEPS] > 64 * plan.limit:
             found.fill[ERROR] = TOO_MANY_STEPS
             return False
-        if count >= graph.row_least[nxt] and _rest_optional(u, nxt + 1, plan) and _satisfied(
-                u, plan, prog, ev, s):
+        if count >= graph.row_least[nxt] and _rest_optional(u, nxt + 1, plan, graph,
+                                                            w) and _satisfied(
+                u, plan, graph, w, prog, ev, s):
             return True
         d += 1
         w.part[d], w.taken[d], w.next[d], w.pos[d], w.chosen[d] = nxt, count, nxt, -1, row
@@ -129,11 +132,12 @@ def _exists(u: int, kind: int, a: int, b: int, time: int, base: int, plan: Plan,
 
 
 @inner
-def _any(mask: int, kind: int, a: int, b: int, time: int, base: int, plan: Plan, prog: Programs,
+def _any(mask: int, kind: int, a: int, b: int, time: int, base: int, plan: Plan, graph: Graph,
+         w: Walk, prog: Programs,
          ev: Events, st: Stacks, s: Scratch, found: Found) -> bool:
     u = np.int64(0)
     while mask:
-        if mask & 1 and _exists(u, kind, a, b, time, base, plan, prog, ev, st, s, found):
+        if mask & 1 and _exists(u, kind, a, b, time, base, plan, graph, w, prog, ev, st, s, found):
             return True
         mask >>= 1
         u += 1
@@ -141,31 +145,35 @@ def _any(mask: int, kind: int, a: int, b: int, time: int, base: int, plan: Plan,
 
 
 @inner
-def is_free(d: int, trailing: int, base: int, plan: Plan, prog: Programs, ev: Events, st: Stacks,
+def is_free(d: int, trailing: int, base: int, plan: Plan, graph: Graph, w: Walk, prog: Programs,
+            ev: Events, st: Stacks,
             s: Scratch, found: Found) -> bool:
     """Whether nothing unwanted lies on the walk of events 0 … d, before it and behind it."""
-    graph, w = plan.graph, s.walk
     head, tail = w.row[0], w.row[d]
     if _any(graph.passes[w.via[0]], _LEADING, head, head, ev.time[tail] - plan.window, base, plan,
+            graph, w,
             prog, ev, st, s, found):
         return False
     for p in range(1, d + 1):
         if _any(graph.passes[w.via[p]], _BETWEEN, w.row[p - 1], w.row[p], np.int64(0), base, plan,
+                graph, w,
                 prog, ev, st, s, found):
             return False
-    return not _any(trailing, _TRAILING, tail, tail, ev.time[head] + plan.window, base, plan, prog,
+    return not _any(trailing, _TRAILING, tail, tail, ev.time[head] + plan.window, base, plan,
+                    graph, w, prog,
                     ev, st, s, found)
 
 
 @inner
-def stopped(between: int, at: int, before: int, row: int, base: int, plan: Plan, prog: Programs,
+def stopped(between: int, at: int, before: int, row: int, base: int, plan: Plan, graph: Graph,
+            w: Walk, prog: Programs,
             ev: Events, st: Stacks, s: Scratch, found: Found) -> bool:
     """Whether a loop ends before `row`: something of `between` lies in front of it, or it is `at`.
 
     Judged by the events taken so far, without `row`.
     """
-    graph = plan.graph
-    if between and _any(between, _BETWEEN, before, row, np.int64(0), base, plan, prog, ev, st, s,
+    if between and _any(between, _BETWEEN, before, row, np.int64(0), base, plan, graph, w, prog,
+                        ev, st, s,
                         found):
         return True
     u, mask = np.int64(0), at
@@ -177,7 +185,7 @@ def stopped(between: int, at: int, before: int, row: int, base: int, plan: Plan,
                 if st.row[st.start[sid] + i] == row:
                     s.last[c] = s.first[c]
                     s.chain[s.first[c]] = s.now[c] = row
-                    if _satisfied(u, plan, prog, ev, s):
+                    if _satisfied(u, plan, graph, w, prog, ev, s):
                         return True
         mask >>= 1
         u += 1

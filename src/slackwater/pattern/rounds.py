@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from slackwater.pattern.accept import Scratch
+from slackwater.pattern.accept import Scratch, Walk
 from slackwater.pattern.program import Programs, holds
 from slackwater.pattern.schedule import Plan
+from slackwater.pattern.shape import Graph
 from slackwater.pattern.stacks import Events, inner
 
 __all__ = ["in_rounds"]
 
 
 @inner
-def _gathered(g: int, turn: int, d: int, plan: Plan, s: Scratch) -> bool:
+def _gathered(g: int, turn: int, d: int, plan: Plan, graph: Graph, w: Walk, s: Scratch) -> bool:
     """Let conditions look at the events of a round; False if it lacks one of them."""
-    graph, w = plan.graph, s.walk
     loop, bits, c = graph.scope[g], graph.scoped[g], np.int64(0)
     while bits:
         if bits & 1:
@@ -33,18 +33,18 @@ def _gathered(g: int, turn: int, d: int, plan: Plan, s: Scratch) -> bool:
 
 
 @inner
-def in_rounds(g: int, d: int, every: bool, plan: Plan, prog: Programs, ev: Events,
+def in_rounds(g: int, d: int, every: bool, plan: Plan, graph: Graph, w: Walk, prog: Programs,
+              ev: Events,
               s: Scratch) -> bool:
     """Whether condition g holds in the round of event d, or in `every` one up to it.
 
     A round that lacks an event of it satisfies it.
     """
-    graph, w = plan.graph, s.walk
     loop, k = graph.scope[g], prog.element[g]
     last = w.rounds[d, loop]
     good = True
     for turn in range(1 if every else last, last + 1):
-        if not _gathered(g, turn, d, plan, s):
+        if not _gathered(g, turn, d, plan, graph, w, s):
             continue
         if k < 0:
             good = holds(g, prog, ev, s.now, s.prev, s.chain, s.first, s.last)

@@ -13,7 +13,7 @@ from slackwater.core.kernel import MemoryStore
 from slackwater.core.release import order_by_key
 from slackwater.core.state.buffer import Rows
 from slackwater.core.state.keys import Keys
-from slackwater.pattern.accept import new_scratch
+from slackwater.pattern.accept import new_scratch, new_walk
 from slackwater.pattern.construct import (
     BUILT,
     MATCHES,
@@ -28,7 +28,7 @@ from slackwater.pattern.loop import build, run_any, run_starts, run_stepwise, st
 from slackwater.pattern.match import Match
 from slackwater.pattern.pattern import Bound
 from slackwater.pattern.program import assemble
-from slackwater.pattern.schedule import ANY, FOLLOWING, STRICT, schedule
+from slackwater.pattern.schedule import ANY, FOLLOWING, STRICT, conditions_graph, schedule
 from slackwater.pattern.stacks import Pool
 from slackwater.pattern.straight import is_straight, run_straight
 from slackwater.reorder.logic import running_numbers
@@ -73,6 +73,7 @@ class Runner:
             pattern.components, pattern.negations, bound.conditions, window=pattern.window,
             strict=self._strict, prune=config.use_partition, limit=config.max_matches,
             way=WAYS[str(config.select)], shape=config.shape)
+        self._graph = conditions_graph(config.shape, bound.conditions, WAYS[str(config.select)])
         self._skips = config.skip is not None
         self._straight = not self._strict and is_straight(self._plan)
         self._programs = assemble(bound.conditions)
@@ -168,7 +169,8 @@ class Runner:
         refused = np.zeros(live.rows - batch.first, np.int64)
         found = run_stepwise(self._order(batch.first, True), live["part"], live["mask"],
                              less(batch.passed.mark[batch.kept], self._config.retention),
-                             batch.first, plan,
+                             batch.first, plan, self._graph,
+                             new_walk(self._graph, live.longest()),
                              self._programs, live.events(), st, s, fresh_found(plan.m),
                              self._strict, refused)
         out = np.flatnonzero(refused)
@@ -197,9 +199,11 @@ class Runner:
                 fresh_found(plan.m, len(starts) + 1), refused))
         else:
             found = self._matches(run_starts(
-                starts, part, live["mask"], plan, self._programs, live.events(), st, s,
+                starts, part, live["mask"], plan, self._graph,
+                new_walk(self._graph, live.longest()), self._programs, live.events(), st, s,
                 fresh_found(plan.m), self._strict, refused))
-        close = closes(found, plan, live["time"], numbered=self._config.roles.sequence is not None,
+        close = closes(found, plan, self._graph, live["time"],
+                       numbered=self._config.roles.sequence is not None,
                        chosen=True, skips=self._skips,
                        grows=config.may_grow)
         over = less(mark, plan.window)[stream[starts]] > live["time"][starts]
@@ -237,14 +241,15 @@ class Runner:
         else:
             starts = np.flatnonzero(self._can_start() & open_)
             found = self._matches(run_starts(
-                starts, live["part"], live["mask"], plan, self._programs, live.events(),
+                starts, live["part"], live["mask"], plan, self._graph,
+                new_walk(self._graph, live.longest()), self._programs, live.events(),
                 live.pool.at, s, fresh_found(plan.m), self._strict,
                 np.zeros(len(starts), np.int64)))
         return found.take(np.flatnonzero(open_[found.head]))
 
     def _until_final(self, found: Matches, batch: Batch) -> tuple[Matches, Int64, Rows | None]:
         live = self.live
-        close = closes(found, self._plan, live["time"],
+        close = closes(found, self._plan, self._graph, live["time"],
                        numbered=self._config.roles.sequence is not None, chosen=False,
                        skips=self._skips)
         stream = live["stream"][found.head]

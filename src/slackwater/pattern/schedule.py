@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slackwater.pattern.program import Condition
-from slackwater.pattern.shape import NO_GRAPH, Graph, Shape, graph_of
+from slackwater.pattern.shape import NO_GRAPH, Graph, Shape, first_components, graph_of
 
-__all__ = ["ANY", "FOLLOWING", "STRICT", "Component", "Negation", "Plan", "schedule"]
+__all__ = ["ANY", "FOLLOWING", "STRICT", "Component", "Negation", "Plan",
+           "conditions_graph", "schedule"]
 
 Int64 = NDArray[np.int64]
 
@@ -111,7 +112,6 @@ class Plan(NamedTuple):
     everything: bool  # there is a stack with every event
     named: Int64  # a condition: the components it looks at one event of, as bits
     shaped: bool  # it is more than a row of components: `wander` finds its matches
-    graph: Graph
 
 
 def schedule(components: tuple[Component, ...], negations: tuple[Negation, ...],
@@ -128,10 +128,6 @@ def schedule(components: tuple[Component, ...], negations: tuple[Negation, ...],
     for g, condition in enumerate(conditions):
         if condition.negation is not None:
             own[condition.negation].append(g)
-    bits = [(c.scope, _mask(c.scoped), _mask(c.aggregated)) for c in conditions]
-    graph = NO_GRAPH if shape is None else graph_of(shape, way, [
-        [g for q, _, _ in row for g in own[q]] for row in shape.unwanted], bits)
-    first = {int(graph.component[n]) for n in graph.to[graph.start[-2]:]} if shape else set()
     points: list[list[int]] = []
     for slot in range(2 * m + 1):
         here: list[list[int]] = [[] for _ in range(m + 2)]
@@ -146,14 +142,23 @@ def schedule(components: tuple[Component, ...], negations: tuple[Negation, ...],
         np.array([not o for o in own], bool), *_flat(own),
         np.array([g for g, c in enumerate(conditions) if c.negation is None], np.int64),
         *_flat(points), prune, limit, shape is not None or is_general(components, conditions),
-        max(first) + 1 if shape else heads(components),
+        heads(components) if shape is None else 1 + max(first_components(shape.tree)),
         np.array([c.least for c in components], np.int64),
         np.array([c.most for c in components], np.int64),
         np.array([c.greedy for c in components], bool),
         np.array([way if c.before is None else c.before for c in components], np.int64),
         np.array([way if c.inside is None else c.inside for c in components], np.int64), strict,
-        np.array([_named(c, shape is not None) for c in conditions], np.int64), shape is not None,
-        graph)
+        np.array([_named(c, shape is not None) for c in conditions], np.int64), shape is not None)
+
+
+def conditions_graph(shape: Shape | None, conditions: list[Condition], way: int) -> Graph:
+    """The graph of a shape, with the conditions of its unwanted rows and rounds."""
+    if shape is None:
+        return NO_GRAPH
+    own = [[g for g, c in enumerate(conditions) if c.negation in {q for q, _, _ in row}]
+           for row in shape.unwanted]
+    return graph_of(shape, way, own, [(c.scope, _mask(c.scoped), _mask(c.aggregated))
+                                      for c in conditions])
 
 
 def is_general(components: tuple[Component, ...], conditions: list[Condition]) -> bool:

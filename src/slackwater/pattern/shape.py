@@ -27,6 +27,7 @@ __all__ = [
     "Take",
     "Together",
     "Without",
+    "first_components",
     "graph_of",
     "may_be_empty",
 ]
@@ -159,6 +160,28 @@ def may_be_empty(tree: Tree) -> bool:
             return any(map(may_be_empty, tree.options))
         case Together():
             return all(map(may_be_empty, tree.items))
+
+
+def first_components(tree: Tree) -> set[int]:
+    """The components that a match can begin with."""
+    match tree:
+        case Take():
+            return {tree.component}
+        case Without():
+            return set()
+        case Row():
+            found: set[int] = set()
+            for _, item in tree.items:
+                found |= first_components(item)
+                if not may_be_empty(item):
+                    break
+            return found
+        case Loop():
+            return first_components(tree.body)
+        case Either():
+            return {c for option in tree.options for c in first_components(option)}
+        case Together():
+            return {c for item in tree.items for c in first_components(item)}
 
 
 @dataclass

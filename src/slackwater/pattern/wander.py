@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from slackwater.pattern.accept import Scratch, for_elements, is_absent
+from slackwater.pattern.accept import Scratch, Walk, for_elements, is_absent
 from slackwater.pattern.construct import (
     ERROR,
     MATCHES,
@@ -29,6 +29,7 @@ from slackwater.pattern.judge import conditions_hold, is_free, stopped
 from slackwater.pattern.program import Programs, holds
 from slackwater.pattern.rounds import in_rounds
 from slackwater.pattern.schedule import ANY, STRICT, Plan
+from slackwater.pattern.shape import Graph
 from slackwater.pattern.stacks import Events, Stacks, count_upto, inner, is_before
 
 __all__ = ["wander"]
@@ -37,10 +38,10 @@ Int64 = NDArray[np.int64]
 
 
 @inner
-def _fits(d: int, plan: Plan, prog: Programs, ev: Events, s: Scratch) -> bool:
+def _fits(d: int, plan: Plan, graph: Graph, w: Walk, prog: Programs, ev: Events,
+          s: Scratch) -> bool:
     """Whether the conditions hold that can be asked now and speak of event d."""
-    graph = plan.graph
-    node = s.walk.node[d]
+    node = w.node[d]
     c = graph.component[node]
     for i in range(len(plan.match_condition)):
         g = plan.match_condition[i]
@@ -51,7 +52,7 @@ def _fits(d: int, plan: Plan, prog: Programs, ev: Events, s: Scratch) -> bool:
             continue
         k = prog.element[g]
         if graph.scope[g] >= 0:
-            if not in_rounds(g, d, not mine, plan, prog, ev, s):
+            if not in_rounds(g, d, not mine, plan, graph, w, prog, ev, s):
                 return False
         elif k < 0:
             if not holds(g, prog, ev, s.now, s.prev, s.chain, s.first, s.last):
@@ -73,26 +74,26 @@ def _fits(d: int, plan: Plan, prog: Programs, ev: Events, s: Scratch) -> bool:
 
 
 @inner
-def _drop(d: int, plan: Plan, s: Scratch) -> None:
+def _drop(d: int, plan: Plan, graph: Graph, w: Walk, s: Scratch) -> None:
     """Give event d back."""
-    c = plan.graph.component[s.walk.node[d]]
+    c = graph.component[w.node[d]]
     s.last[c] -= 1
     if s.last[c] >= s.first[c]:
         s.now[c] = s.chain[s.last[c]]
 
 
 @inner
-def _placed(d: int, edge: int, row: int, base: int, plan: Plan, prog: Programs, ev: Events,
+def _placed(d: int, edge: int, row: int, base: int, plan: Plan, graph: Graph, w: Walk,
+            prog: Programs, ev: Events,
             st: Stacks, s: Scratch, found: Found) -> bool:
     """Take an event along an edge, as event d; if it does not fit, all is as before."""
-    graph, w = plan.graph, s.walk
     node = graph.to[edge]
     before = w.row[d - 1] if d > 0 else row
     if d > 0 and graph.within[node] >= 0 and ev.time[row] - ev.time[before] > graph.within[node]:
         return False
     if (graph.until[edge] or graph.at[edge]) and stopped(
             graph.until[edge] if d > 0 else np.int64(0), graph.until[edge] | graph.at[edge],
-            before, row, base, plan, prog, ev, st, s, found):
+            before, row, base, plan, graph, w, prog, ev, st, s, found):
         return False
     w.node[d], w.row[d], w.via[d] = node, row, edge
     w.held[d] = w.held[d - 1] + 1 if graph.again[edge] else 1
@@ -102,16 +103,15 @@ def _placed(d: int, edge: int, row: int, base: int, plan: Plan, prog: Programs, 
     c = graph.component[node]
     s.last[c] += 1
     s.chain[s.last[c]] = s.now[c] = row
-    if _fits(d, plan, prog, ev, s):
+    if _fits(d, plan, graph, w, prog, ev, s):
         return True
-    _drop(d, plan, s)
+    _drop(d, plan, graph, w, s)
     return False
 
 
 @inner
-def _open(edge: int, d: int, plan: Plan, s: Scratch) -> bool:
+def _open(edge: int, d: int, plan: Plan, graph: Graph, w: Walk, s: Scratch) -> bool:
     """Whether event d may be followed along an edge."""
-    graph, w = plan.graph, s.walk
     node, count = w.node[d], w.held[d]
     if graph.again[edge]:
         return bool(graph.most[node] == 0 or count < graph.most[node])
@@ -129,11 +129,11 @@ def _neighbour(row: int, base: int, plan: Plan, ev: Events, st: Stacks) -> int:
 
 
 @inner
-def _head(edge: int, latest: int, neighbour: int, base: int, plan: Plan, ev: Events, st: Stacks,
+def _head(edge: int, latest: int, neighbour: int, base: int, plan: Plan, graph: Graph, w: Walk,
+          ev: Events, st: Stacks,
           s: Scratch) -> int:
     """The next candidate of an edge, or −1."""
-    graph = plan.graph
-    sid, pos = base + graph.component[graph.to[edge]], s.walk.head[edge]
+    sid, pos = base + graph.component[graph.to[edge]], w.head[edge]
     if pos >= st.size[sid]:
         return -1
     row = st.row[st.start[sid] + pos]
@@ -144,15 +144,15 @@ def _head(edge: int, latest: int, neighbour: int, base: int, plan: Plan, ev: Eve
 
 
 @inner
-def _winner(d: int, latest: int, base: int, plan: Plan, prog: Programs, ev: Events, st: Stacks,
+def _winner(d: int, latest: int, base: int, plan: Plan, graph: Graph, w: Walk, prog: Programs,
+            ev: Events, st: Stacks,
             s: Scratch, found: Found) -> tuple[int, int, int]:
     """Of the edges that compete: one, and the positions of its next events; or −1."""
-    graph, w = plan.graph, s.walk
     node, row = w.node[d], w.row[d]
     lo, hi = graph.start[node], graph.start[node + 1]
     some = False
     for e in range(lo, hi):
-        if graph.way[e] != ANY and _open(e, d, plan, s):
+        if graph.way[e] != ANY and _open(e, d, plan, graph, w, s):
             w.head[e] = count_upto(ev, st, base + graph.component[graph.to[e]], row)
             some = True
     if not some:
@@ -161,16 +161,16 @@ def _winner(d: int, latest: int, base: int, plan: Plan, prog: Programs, ev: Even
     while True:
         earliest = -1
         for e in range(lo, hi):
-            if graph.way[e] != ANY and _open(e, d, plan, s):
-                head = _head(e, latest, neighbour, base, plan, ev, st, s)
+            if graph.way[e] != ANY and _open(e, d, plan, graph, w, s):
+                head = _head(e, latest, neighbour, base, plan, graph, w, ev, st, s)
                 if head >= 0 and (earliest < 0 or is_before(ev, head, earliest)):
                     earliest = head
         if earliest < 0:
             return -1, 0, 0
         for e in range(lo, hi):
-            if graph.way[e] == ANY or not _open(e, d, plan, s):
+            if graph.way[e] == ANY or not _open(e, d, plan, graph, w, s):
                 continue
-            head = _head(e, latest, neighbour, base, plan, ev, st, s)
+            head = _head(e, latest, neighbour, base, plan, graph, w, ev, st, s)
             if head < 0 or is_before(ev, earliest, head):
                 continue
             sid, pos = base + graph.component[graph.to[e]], w.head[e]
@@ -178,34 +178,36 @@ def _winner(d: int, latest: int, base: int, plan: Plan, prog: Programs, ev: Even
             while end < st.size[sid] and not is_before(ev, head, st.row[st.start[sid] + end]):
                 end += 1
             for p in range(pos, end):
-                if _placed(d + 1, e, st.row[st.start[sid] + p], base, plan, prog, ev, st, s,
+                if _placed(d + 1, e, st.row[st.start[sid] + p], base, plan, graph, w, prog, ev, st,
+                           s,
                            found):
-                    _drop(d + 1, plan, s)
+                    _drop(d + 1, plan, graph, w, s)
                     return e, pos, end
             w.head[e] = end
 
 
 @inner
-def _walk(start: int, edge: int, base: int, plan: Plan, prog: Programs, ev: Events, st: Stacks,
+def _walk(start: int, edge: int, base: int, plan: Plan, graph: Graph, w: Walk, prog: Programs,
+          ev: Events, st: Stacks,
           s: Scratch, found: Found, trigger: int) -> Found:
-    graph, w = plan.graph, s.walk
     latest = ev.time[start] + plan.window
     stretch = len(s.chain) // len(s.first)
     for c in range(len(s.first)):
         s.first[c], s.last[c] = c * stretch, c * stretch - 1
     d = np.int64(0)
-    if not _placed(d, edge, start, base, plan, prog, ev, st, s, found):
+    if not _placed(d, edge, start, base, plan, graph, w, prog, ev, st, s, found):
         return found
     w.stage[0] = SET_OUT
     while d >= 0:
         node = w.node[d]
         if w.stage[d] == SET_OUT:
-            w.pick[d], w.it[d], w.end[d] = _winner(d, latest, base, plan, prog, ev, st, s, found)
+            w.pick[d], w.it[d], w.end[d] = _winner(d, latest, base, plan, graph, w, prog, ev, st,
+                                                   s, found)
             w.stage[d] = NEXT
             whole = w.pick[d] < 0 and graph.last[node] and w.held[d] >= graph.least[node]
-            if whole and conditions_hold(d, plan, prog, ev, s) and is_free(
-                    d, graph.trailing[node], base, plan, prog, ev, st, s, found):
-                found = _record(found, plan, s, trigger)
+            if whole and conditions_hold(d, plan, graph, w, prog, ev, s) and is_free(
+                    d, graph.trailing[node], base, plan, graph, w, prog, ev, st, s, found):
+                found = _record(found, plan, graph, w, s, trigger)
             if found.fill[ERROR]:
                 return found
         if w.it[d] >= w.end[d]:
@@ -213,13 +215,14 @@ def _walk(start: int, edge: int, base: int, plan: Plan, prog: Programs, ev: Even
                 w.stage[d] = SAME
                 w.pick[d] = graph.start[node] - 1
             e, row = w.pick[d] + 1, w.row[d]
-            while e < graph.start[node + 1] and (graph.way[e] != ANY or not _open(e, d, plan, s)):
+            while e < graph.start[node + 1] and (graph.way[e] != ANY or not _open(e, d, plan,
+                                                                                  graph, w, s)):
                 e += 1
             if e < graph.start[node + 1]:
                 sid = base + graph.component[graph.to[e]]
                 w.pick[d], w.it[d], w.end[d] = e, count_upto(ev, st, sid, row), st.size[sid]
                 continue
-            _drop(d, plan, s)
+            _drop(d, plan, graph, w, s)
             d -= 1
             continue
         sid = base + graph.component[graph.to[w.pick[d]]]
@@ -232,16 +235,16 @@ def _walk(start: int, edge: int, base: int, plan: Plan, prog: Programs, ev: Even
         if found.fill[STEPS] > 64 * plan.limit:
             found.fill[ERROR] = TOO_MANY_STEPS
             return found
-        if _placed(d + 1, w.pick[d], nxt, base, plan, prog, ev, st, s, found):
+        if _placed(d + 1, w.pick[d], nxt, base, plan, graph, w, prog, ev, st, s, found):
             d += 1
             w.stage[d] = SET_OUT
     return found
 
 
 @inner
-def _record(found: Found, plan: Plan, s: Scratch, trigger: int) -> Found:
+def _record(found: Found, plan: Plan, graph: Graph, w: Walk, s: Scratch, trigger: int) -> Found:
     """Write the match down, component by component."""
-    rows = s.walk.out
+    rows = w.out
     length = np.int64(0)
     for c in range(plan.m):
         for i in range(s.first[c], s.last[c] + 1):
@@ -300,16 +303,16 @@ def _distinct(found: Found, first: int, at: int, m: int) -> None:
 
 
 @inner
-def wander(start: int, comp: int, base: int, plan: Plan, prog: Programs, ev: Events, st: Stacks,
+def wander(start: int, comp: int, base: int, plan: Plan, graph: Graph, w: Walk, prog: Programs,
+           ev: Events, st: Stacks,
            s: Scratch, found: Found, trigger: int) -> Found:
     """Find the matches whose first event is `start`, taken for component `comp`."""
-    graph = plan.graph
     found.fill[MINE] = found.fill[STEPS] = 0
     matches, rows = found.fill[MATCHES], found.fill[ROWS]
     nodes = len(graph.component)
     for e in range(graph.start[nodes], graph.start[nodes + 1]):
         if graph.component[graph.to[e]] == comp:
-            found = _walk(start, e, base, plan, prog, ev, st, s, found, trigger)
+            found = _walk(start, e, base, plan, graph, w, prog, ev, st, s, found, trigger)
             if found.fill[ERROR]:
                 return found
     if graph.ambiguous:
