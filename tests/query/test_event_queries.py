@@ -113,6 +113,7 @@ MISTAKES = {
     "EVENT SEQ(A a, (B b, C c)+ WITHIN 1 s) WITHIN 9 s": ("limit belongs to one component", None),
     "EVENT SEQ(A a, B b WITHIN 1 s OF x) WITHIN 9 s": ("no variable 'x' in a match", None),
     "EVENT SEQ(A+ a[], B b WITHIN 1 s OF a) WITHIN 9 s": ("stands for many events", None),
+    "EVENT SEQ((!(A a))+, B b) WITHIN 9 s": ("group needs an event", "(A a, !(B b))+"),
     "EVENT AND(A a, B? b) WITHIN 9 s": ("AND needs what must occur", None),
     "EVENT SEQ(A a, !(B? b), C c) WITHIN 9 s": ("needs an event that must not occur", "!(B+ b[])"),
     "EVENT SEQ((A a, B b)+, C+ c[]) WHERE a.id = c.id AND a.value > c.value WITHIN 9 s": (

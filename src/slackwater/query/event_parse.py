@@ -142,6 +142,9 @@ class _EventBuilder(Builder):
         *pieces, quantifier, brackets = rest
         least, most, greedy = self._quantity(quantifier)
         inside = None if brackets is None else brackets[1:-1].strip() or None
+        if all(isinstance(piece, (Unwanted, Token)) for piece in pieces):
+            raise self.fail("a group needs an event that is not negated", at,
+                            hint="(A a, !(B b))+", mistake="group")
         return Group(self._joined(pieces), least, most, greedy, inside, at)
 
     def choice(self, at: Span, kind: Token, *options: Node_) -> Choice:

@@ -66,7 +66,8 @@ class EventPattern:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "plan", make_plan(parse_event(self.text)))
-        if len(self.components) + len(self.negations) > 60:
+        loops = {loop for p in self.plan.tree.parts for loop in p.loops}
+        if len(self.components) + len(self.negations) > 60 or len(loops) > 60:
             raise ConfigError("the pattern has too many components", step="query",
                               expected="at most 60", got=len(self.plan.tree.parts))
 

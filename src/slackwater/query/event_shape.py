@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 
 from slackwater.pattern.shape import Either, Loop, Row, Shape, Take, Together, Tree, Without
 from slackwater.query.event_ast import Choice, EventTree, Group, Node_, Part, Until, Unwanted
@@ -66,7 +67,7 @@ def groups_of(node: Node_ | None) -> Iterator[Group]:
 
 def numbered(shape: Group) -> Group:
     """With the numbers of loops and negations, and what may be absent, written into the parts."""
-    loops, rows = iter(range(60)), iter(range(60))
+    loops, rows = count(), count()
 
     def inside(node: Node_, within: tuple[int, ...], absent: bool) -> Node_:
         match node:
@@ -135,7 +136,7 @@ def shape_of(tree: EventTree, places: Mapping[str, int], components: int,
         return None
     rows: dict[int, tuple[tuple[int, int, int], ...]] = {}
     loops = 1 + max((loop for p in tree.parts for loop in p.loops), default=-1)
-    seen = iter(range(60))
+    seen = count()
 
     def unwanted(parts: Sequence[Part]) -> int:
         rows[parts[0].row] = tuple((places[p.variable] - components, p.least, p.most)
