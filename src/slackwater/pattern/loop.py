@@ -148,7 +148,7 @@ def _from_start(first: int, comp: int, base: int, strict: bool, plan: Plan, grap
         return wander(first, comp, base, plan, graph, w, prog, ev, st, s, found, trigger)
     if plan.general:
         return explore(first, comp, base, plan, prog, ev, st, s, found, trigger)
-    return follow(first, base, strict, plan, graph, w, prog, ev, st, s, found, trigger)
+    return follow(first, base, strict, plan, prog, ev, st, s, found, trigger)
 
 
 @inner
