@@ -8,13 +8,13 @@ import pyarrow as pa
 import pytest
 import yaml
 from slackwater.query.correlate_parse import parse_correlate
-from slackwater.query.event_query import event_pattern
 
 from blocks import PAGES, ROOT, blocks_of, needs_spark, run_command, run_python
 from slackwater.core.errors import UnknownColumn
 from slackwater.core.events import Roles
 from slackwater.pipeline import parse
 from slackwater.query import QueryError, make_query, query_kind
+from slackwater.query.event.query import event_pattern
 from world import make_world
 
 TUTORIAL = ROOT / "docs" / "tutorial.md"  # run as a whole by test_new_user

@@ -46,7 +46,8 @@ class Query:
 
     A test names the variables it needs, so that `skip_till_next` knows when to apply it.  `element`
     tests speak of one element of a Kleene variable, given under the variable's name; `pair` tests
-    also of the one before, under the name with an apostrophe.
+    also of the one before, under the name with an apostrophe; `running` tests get the elements up
+    to one under the variable's name, and elements with fewer than so many before are exempt.
     """
 
     parts: list[Part]
@@ -54,6 +55,7 @@ class Query:
     tests: list[tuple[set[str], Test]] = field(default_factory=list)
     aggregates: list[tuple[set[str], Test]] = field(default_factory=list)
     pairs: list[tuple[str, Test]] = field(default_factory=list)
+    running: list[tuple[str, int, Test]] = field(default_factory=list)
     against: dict[str, list[Test]] = field(default_factory=dict)
     key: Callable[[Event], Any] = lambda event: None
     skip: tuple[str, str | None] | None = None  # "past_last", "next", "first", "last" of a variable
@@ -98,7 +100,17 @@ def holds(query: Query, binding: Binding) -> bool:
         for a, b in pairwise(run):
             if not test({**binding, variable: b, variable + "'": a}):
                 return False
+    for variable, back, test in query.running:
+        run = binding[variable]
+        if not all(test({**binding, variable: run[: i + 1]}) for i in range(back, len(run))):
+            return False
     return all(absent(binding, names) or test(binding) for names, test in query.aggregates)
+
+
+def fits_so_far(query: Query, binding: Binding, new: str) -> bool:
+    """The running tests of the element just taken."""
+    return all(test(binding) for variable, back, test in query.running
+               if variable == new and len(binding[new]) > back)
 
 
 def flat(query: Query, binding: Binding) -> list[Event]:
@@ -183,6 +195,8 @@ def next_match(query: Query, events: list[Event], strict: bool) -> Iterator[Bind
             if variable == new and previous is not None and not test(
                     {**binding, variable: binding[new][-1], variable + "'": previous}):
                 return False
+        if not fits_so_far(query, binding, new):
+            return False
         complete = {p.variable for p in parts[: [p.variable for p in parts].index(new)]
                     if p.kleene} | {v for v in binding if not isinstance(binding[v], list)}
         for names, test in query.aggregates:
@@ -264,6 +278,8 @@ def counted_match(query: Query, events: list[Event], select: str) -> Iterator[Bi
             if variable == new and len(binding[new]) > 1 and not test(
                     {**binding, variable: binding[new][-1], variable + "'": binding[new][-2]}):
                 return False
+        if not fits_so_far(query, binding, new):
+            return False
         complete = {p.variable for p in parts[:t]} | {v for v in binding
                                                       if not isinstance(binding[v], list)}
         return all(test(binding) for names, test in query.aggregates

@@ -43,11 +43,45 @@ def unwanted(draw: Any, types: list[str]) -> tuple[str, ...]:
     return draw(st.sampled_from([*((t,) for t in types), ()]))
 
 
+def total(values: list[Any], mean: bool = False) -> Any:
+    known = [v["v"] for v in values if v["v"] is not None]
+    return None if not known else sum(known) / len(known) if mean else sum(known)
+
+
+RUNNING = {
+    "sum({b}[..i].v) <= 4": (0, lambda r: total(r) <= 4),
+    "{b}[i].v >= avg({b}[..i-1].v)": (1, lambda r: r[-1]["v"] >= total(r[:-1], mean=True)),
+    "{b}[i].v >= {b}[i-2].v": (2, lambda r: r[-1]["v"] >= r[-3]["v"]),
+    "prev({b}.v, 2) + {b}[i-1].v > 1": (2, lambda r: r[-3]["v"] + r[-2]["v"] > 1),
+    "next({b}.v) >= {b}.v": (1, lambda r: r[-1]["v"] >= r[-2]["v"]),
+    "next({b}.v, 2) >= 1": (2, lambda r: r[-1]["v"] >= 1),
+    "count({b}[..i]) <= 3": (0, lambda r: len(r) <= 3),
+    "{b}[i].v <= first({b}[..i].v, 1)": (0, lambda r: r[-1]["v"] <= r[1]["v"]),
+    "{b}[i+1].v > last({b}[..i].v, 1)": (1, lambda r: r[-1]["v"] > r[:-1][-2]["v"]
+                                         if len(r) > 2 else False),
+    "{b}[i].name >= {b}[i-1].name": (1, lambda r: r[-1]["name"] >= r[-2]["name"]),
+}
+
+
+def like(text: str, pattern: str) -> bool:
+    return text == pattern  # the names that are drawn have no wildcards
+
+
+def add_running(draw: Any, where: list[str], query: oracle.Query, b_: str) -> None:
+    """One or two conditions on a run so far."""
+    for text in draw(st.lists(st.sampled_from(list(RUNNING)), min_size=1, max_size=2,
+                              unique=True)):
+        back, test = RUNNING[text]
+        where.append(text.format(b=b_))
+        query.running.append((b_, back, null_safe(lambda b, b_=b_, test=test: test(b[b_]))))
+
+
 ARROWS = {"=>": "strict", "->": "skip_till_next", "~>": "skip_till_any", "": None}
 
 
 @st.composite
-def queries(draw: Any, counted: bool = False, arrows: bool = False) -> tuple[str, oracle.Query]:
+def queries(draw: Any, counted: bool = False, arrows: bool = False,
+            running: bool = False) -> tuple[str, oracle.Query]:
     types = ["A", "B", "C"]
     m = draw(st.sampled_from([2, 3, 1]))
     parts: list[oracle.Part] = []
@@ -100,7 +134,7 @@ def queries(draw: Any, counted: bool = False, arrows: bool = False) -> tuple[str
                 query.tests.append(({x}, test))
     if len(plain) >= 2 and draw(st.booleans()):
         x, y = plain[0].variable, plain[-1].variable
-        kind = draw(st.sampled_from(["less", "sum", "text", "or"]))
+        kind = draw(st.sampled_from(["less", "sum", "text", "or", "before", "like"]))
         if kind == "less":
             where.append(f"{x}.v < {y}.v")
             query.tests.append(({x, y}, null_safe(lambda b, x=x, y=y: b[x]["v"] < b[y]["v"])))
@@ -112,6 +146,14 @@ def queries(draw: Any, counted: bool = False, arrows: bool = False) -> tuple[str
             where.append(f"{x}.name = {y}.name")
             query.tests.append(({x, y}, lambda b, x=x, y=y: b[x]["name"] is not None
                                 and b[x]["name"] == b[y]["name"]))
+        elif kind == "before":
+            where.append(f"{x}.name < {y}.name")
+            query.tests.append(({x, y}, null_safe(
+                lambda b, x=x, y=y: b[x]["name"] < b[y]["name"])))
+        elif kind == "like":
+            where.append(f"{x}.name LIKE {y}.name")
+            query.tests.append(({x, y}, null_safe(
+                lambda b, x=x, y=y: like(b[x]["name"], b[y]["name"]))))
         else:
             where.append(f"({x}.v > {y}.v OR {y}.name = 'p' OR {x}.w IS NULL)")
             query.tests.append(({x, y}, lambda b, x=x, y=y: (
@@ -119,6 +161,9 @@ def queries(draw: Any, counted: bool = False, arrows: bool = False) -> tuple[str
                 or b[y]["name"] == "p" or b[x]["w"] is None))
     for p in runs:
         b_ = p.variable
+        if running:
+            add_running(draw, where, query, b_)
+            continue
         kind = draw(st.sampled_from(["none", "pair", "count", "each", "last"]))
         if kind == "pair":
             where.append(f"{b_}[i].v >= {b_}[i-1].v")
@@ -235,6 +280,14 @@ def check_any_cut(text: str, query: oracle.Query, events: list[dict[str, Any]], 
 @given(data=st.data())
 def test_quantifiers(select: str, data: Any) -> None:
     text, query = data.draw(queries(counted=True, arrows=data.draw(st.booleans())))
+    check_any_cut(text, query, data.draw(streams()), select, data.draw(st.booleans()), data)
+
+
+@pytest.mark.parametrize("select", SELECT)
+@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_running_conditions(select: str, data: Any) -> None:
+    text, query = data.draw(queries(counted=data.draw(st.booleans()), running=True))
     check_any_cut(text, query, data.draw(streams()), select, data.draw(st.booleans()), data)
 
 

@@ -36,7 +36,7 @@ def events_of(case: dict[str, Any]) -> dict[str, dict[str, Any]]:
 def kernel_of(case: dict[str, Any], emit: str) -> Any:
     roles = Roles("time", type="type", unit="s", sequence="seq" if case.get("numbered") else None)
     return event_query(case["query"], roles, slack=case.get("slack", "1 hour"), emit=emit,
-                       select=case.get("select", "skip_till_any"))
+                       select=case.get("select"))
 
 
 def chain_of(match: str, events: dict[str, dict[str, Any]]) -> Any:

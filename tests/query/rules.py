@@ -96,8 +96,9 @@ def field(name: str) -> Callable[[int], int]:
 
 
 def like(text: str, pattern: str) -> bool:
-    return re.fullmatch("".join({"%": ".*", "_": "."}.get(c, re.escape(c)) for c in pattern), text,
-                        re.DOTALL) is not None
+    parts = re.findall(r"\\.|.", pattern, re.DOTALL)
+    return re.fullmatch("".join({"%": ".*", "_": "."}.get(p, re.escape(p[-1])) for p in parts),
+                        text, re.DOTALL) is not None
 
 
 TESTS: dict[str, Callable[[Any, Any], bool]] = {

@@ -14,6 +14,7 @@ import pytest
 from slackwater.core.compiled import njit
 from slackwater.pattern.program import Condition, Op, Programs, assemble, run
 from slackwater.pattern.stacks import Events
+from slackwater.pattern.texts import texts_of
 from slackwater.query.event.code import bits
 from slackwater.query.expr.kinds import TYPES
 from slackwater.query.expr.operators import OPERATORS, Operator, raw_kind
@@ -45,7 +46,10 @@ def operands(operator: Operator) -> list[tuple[Any, ...]]:
     if operator.name.startswith("to ") and kinds == ("text",):
         return [(x,) for x in TEXTS]
     if operator.name == "like":
-        return [(x, p) for x in VALUES["text"] for p in ("a%", "%", "", "a_b", "_")]
+        patterns = ("a%", "%", "", "a_b", "_", "%a%b%", "\\%", "\\_b", "__%", None)
+        some = [*VALUES["text"], "aab", "ä", "%", "_b", "xaxbx", "äb"]
+        return [(x, p) for x in some for p in patterns] + [
+            tuple(by_chance(chance, k, operator) for k in kinds) for _ in range(300)]
     if operator.name == "round" and len(kinds) == 2:
         values[1] = [0, 1, -1, 2, -2, 18, -18, -19, -20, -40, 320, None]
     found = list(product(*values))
@@ -92,20 +96,16 @@ def same(found: Any, wanted: Any, exact: bool) -> bool:
 def test_arrow_follows_the_rules(operator: Operator) -> None:
     rows = operands(operator)
     given = columns(operator, rows)
-    if operator.name == "like":
-        found = [plain(pa.array([operator.run(x, pa.scalar(p)).as_py()]))[0]
-                 for x, (_, p) in zip(given[0], rows, strict=True)]
-    else:
-        result = operator.run(*given)
-        assert result.type == TYPES[operator.result]
-        found = plain(result)
+    result = operator.run(*given)
+    assert result.type == TYPES[operator.result]
+    found = plain(result)
     wanted = [rules.value(operator.name, operator.operands, operator.result, row) for row in rows]
     wrong = [(row, f, w) for row, f, w in zip(rows, found, wanted, strict=True)
              if not same(f, w, operator.name not in INEXACT)]
     assert not wrong, wrong[:5]
 
 
-@pytest.mark.parametrize("operator", [p for p in ENTRIES if p.values[0].name != "like"])
+@pytest.mark.parametrize("operator", ENTRIES)
 def test_scalars_are_rows(operator: Operator) -> None:
     """A constant beside a column, and constants alone, give what columns give."""
     rows = operands(operator)[::7]
@@ -146,7 +146,11 @@ def computed(operator: Operator, rows: list[tuple[Any, ...]]) -> list[Any]:
     none = np.zeros(len(rows), np.int64)
     events = Events(none, none, none, value, value.view(np.float64), known, none.astype(bool))
     state, integers, reals = none.copy(), none.copy(), np.zeros(len(rows))
-    machine(assemble([Condition(tuple(code))]), events, np.zeros(len(given), np.int64), state,
+    codes = _together(given)[0]
+    program = assemble([Condition(tuple(code))])
+    if pa.types.is_dictionary(codes.type):
+        program = program._replace(texts=texts_of(codes.dictionary))
+    machine(program, events, np.zeros(len(given), np.int64), state,
             integers, reals)
     texts = _together(given)[0].dictionary_encode().dictionary if (
         operator.result == "text") else None

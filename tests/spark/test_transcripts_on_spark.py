@@ -42,7 +42,7 @@ DAY = 86_400
 
 
 def query_of(case: dict[str, Any]) -> tuple[Any, ...]:
-    return (case["query"], case.get("select", "skip_till_any"), case.get("slack", "1 hour"),
+    return (case["query"], case.get("select"), case.get("slack", "1 hour"),
             "seq" if case.get("numbered") else None)
 
 

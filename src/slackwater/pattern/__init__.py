@@ -2,7 +2,8 @@
 
 One idea a file: `stacks` (active instance stacks with RIP pointers), `program` (conditions between
 events), `schedule` (when a condition can be checked), `construct` (every match of an event),
-`follow` (the next event that fits), `loop` (a batch), `finality` (when nothing can undo a match),
+`follow` (the next event that fits), `explore` (quantifiers), `shape`, `wander`, `judge`, `rounds`
+(groups, alternatives and the like), `loop` (a batch), `finality` (when nothing can undo a match),
 `identity` (match ids), `live`, `clocks`, `run`, `result`, `logic` (state and protocol).
 
 Enters: events in arrival order, and a `Pattern` (the query language makes one).  Leaves: matches,

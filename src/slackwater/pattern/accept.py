@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from slackwater.pattern.program import Programs, holds
 from slackwater.pattern.schedule import Plan
+from slackwater.pattern.shape import Graph
 from slackwater.pattern.stacks import (
     Events,
     Stacks,
@@ -24,9 +25,31 @@ from slackwater.pattern.stacks import (
     is_before,
 )
 
-__all__ = ["Scratch", "accepts", "for_elements", "is_absent", "new_scratch", "undone"]
+__all__ = ["Scratch", "Walk", "accepts", "for_elements", "is_absent", "is_true", "new_scratch",
+           "new_walk", "undone"]
 
 Int64 = NDArray[np.int64]
+
+
+class Walk(NamedTuple):
+    """Working memory of a walk along a graph (`wander`), and of a search for unwanted rows."""
+
+    node: Int64  # an event of the walk
+    row: Int64
+    via: Int64  # the edge that led to it
+    held: Int64  # how many events its node has
+    rounds: NDArray[np.int64]  # (event, loop): in which round of the loop
+    stage: Int64
+    pick: Int64
+    it: Int64
+    end: Int64
+    head: Int64  # an edge: where its next candidate is
+    out: Int64
+    part: Int64  # an event of an unwanted row
+    taken: Int64
+    next: Int64
+    pos: Int64
+    chosen: Int64
 
 
 class Scratch(NamedTuple):
@@ -47,24 +70,35 @@ class Scratch(NamedTuple):
     side: Int64
 
 
-def new_scratch(m: int, negations: int, longest: int) -> Scratch:
+def new_scratch(plan: Plan, longest: int) -> Scratch:
     """Room for matches of at most `longest` events."""
     def some(n: int) -> Int64:
         return np.zeros(n, np.int64)
 
-    nodes = longest + 4
-    return Scratch(some(2 * longest + 4), some(m), some(m), some(m + negations),
-                   some(m + negations), *(some(nodes) for _ in range(8)))
+    nodes, every = longest + 4, plan.m + len(plan.gap)
+    # along a graph each component, and each negation, has its own stretch of the chain
+    chain = some(every * nodes if plan.shaped else 2 * longest + 4)
+    return Scratch._make([chain, *(some(every) for _ in range(4)),
+                          *(some(nodes) for _ in range(8))])
+
+
+def new_walk(graph: Graph, longest: int) -> Walk:
+    """Room for walks of at most `longest` events."""
+    room = longest + 4 if len(graph.to) else 0
+    own = {"rounds": np.zeros((room, graph.loops), np.int64),
+           "head": np.zeros(len(graph.to), np.int64)}
+    return Walk._make({**{name: np.zeros(room, np.int64) for name in Walk._fields},
+                       **own}.values())
 
 
 @inner
 def for_elements(g: int, k: int, prog: Programs, ev: Events, s: Scratch) -> bool:
     """Whether condition g holds for every element of Kleene component k chosen so far."""
     for i in range(s.first[k], s.last[k] + 1):
-        if prog.pairs[g]:
-            if i == s.first[k]:
+        if prog.back[g] or prog.running[g]:
+            if i - s.first[k] < prog.back[g]:
                 continue
-            s.prev[k] = s.chain[i - 1]
+            s.prev[k] = i if prog.running[g] else s.chain[i - 1]
         s.now[k] = s.chain[i]
         if not holds(g, prog, ev, s.now, s.prev, s.chain, s.first, s.last):
             return False
@@ -84,7 +118,8 @@ def is_absent(g: int, plan: Plan, s: Scratch) -> bool:
 
 
 @inner
-def _is_true(g: int, plan: Plan, prog: Programs, ev: Events, s: Scratch) -> bool:
+def is_true(g: int, plan: Plan, prog: Programs, ev: Events, s: Scratch) -> bool:
+    """Whether condition g holds for a whole match; one that looks at nothing is met."""
     if plan.general and is_absent(g, plan, s):
         return True
     k = prog.element[g]
@@ -98,7 +133,7 @@ def _undone_by(q: int, row: int, plan: Plan, prog: Programs, ev: Events, s: Scra
     """Whether an event in a negation's interval satisfies every condition that names it."""
     s.now[plan.m + q] = row
     for i in range(plan.negation_start[q], plan.negation_start[q + 1]):
-        if not _is_true(plan.negation_condition[i], plan, prog, ev, s):
+        if not is_true(plan.negation_condition[i], plan, prog, ev, s):
             return False
     return True
 
@@ -165,7 +200,7 @@ def accepts(lo: int, hi: int, base: int, negation: int, row: int, plan: Plan, pr
         if not is_before(ev, chain[i], chain[i + 1]):
             return False
     for i in range(len(plan.match_condition)):
-        if not _is_true(plan.match_condition[i], plan, prog, ev, s):
+        if not is_true(plan.match_condition[i], plan, prog, ev, s):
             return False
     if undone(base, plan, prog, ev, st, s):
         return False

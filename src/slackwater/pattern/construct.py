@@ -65,7 +65,8 @@ def _grown(old: NDArray[np.int64], size: int) -> NDArray[np.int64]:
 
 
 @inner
-def record(found: Found, plan: Plan, s: Scratch, lo: int, hi: int, trigger: int, op: int) -> Found:
+def record(found: Found, plan: Plan, s: Scratch, chain: Int64, lo: int, hi: int, trigger: int,
+           op: int) -> Found:
     """Write down chain[lo … hi] as a match."""
     rows, match, length = found.fill[ROWS], found.fill[MATCHES], hi - lo + 1
     if rows + length > len(found.rows):
@@ -77,7 +78,7 @@ def record(found: Found, plan: Plan, s: Scratch, lo: int, hi: int, trigger: int,
         ops[: len(found.op)] = found.op
         found = Found(found.rows, _grown(found.counts, size * plan.m),
                       _grown(found.trigger, size), ops, found.fill)
-    found.rows[rows:rows + length] = s.chain[lo:hi + 1]
+    found.rows[rows:rows + length] = chain[lo:hi + 1]
     for c in range(plan.m):
         found.counts[match * plan.m + c] = s.last[c] - s.first[c] + 1
     found.trigger[match], found.op[match] = trigger, op
@@ -104,7 +105,11 @@ def passes(point: int, slot: int, comp: int, side: int, at: int, plan: Plan, pro
                 return False
         elif k == comp:
             s.now[k] = s.chain[at]
-            if prog.pairs[g]:
+            if prog.running[g]:  # only walks from left to right come here
+                if at - s.first[k] < prog.back[g]:
+                    continue
+                s.prev[k] = at
+            elif prog.back[g]:
                 if side != RIGHT_SAME and side != LEFT_SAME:
                     continue
                 if side == RIGHT_SAME:
@@ -224,7 +229,7 @@ def construct(slot: int, row: int, pos: int, base: int, negation: int, plan: Pla
                     s.stage[d] = TURN
                     found.fill[BUILT] += 1
                     if accepts(left, right, base, negation, row, plan, prog, ev, st, s):
-                        found = record(found, plan, s, left, right, row,
+                        found = record(found, plan, s, s.chain, left, right, row,
                                        -1 if negation >= 0 else 1)
                         if found.fill[ERROR]:
                             return found

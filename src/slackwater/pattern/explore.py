@@ -166,7 +166,8 @@ def explore(start: int, target: int, base: int, plan: Plan, prog: Programs, ev: 
                 for c in range(comp + 1, m):  # left out
                     s.first[c], s.last[c] = d + 1, d
                 if accepts(np.int64(0), d, base, np.int64(-1), start, plan, prog, ev, st, s):
-                    found = record(found, plan, s, np.int64(0), d, trigger, np.int64(1))
+                    found = record(found, plan, s, s.chain, np.int64(0), d, trigger,
+                                   np.int64(1))
                     if found.fill[ERROR]:
                         return found
         if s.it[d] >= s.end[d]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slackwater.core.compiled import njit
 from slackwater.core.events import NEVER
-from slackwater.pattern.schedule import Plan
+from slackwater.pattern.schedule import ANY, Plan
+from slackwater.pattern.shape import Graph
 
-__all__ = ["Matches", "closes", "release_steps"]
+__all__ = ["Matches", "closes", "release_steps", "with_ends"]
 
 Int64 = NDArray[np.int64]
 
@@ -24,6 +25,7 @@ class Matches:
     counts: Int64  # (matches, m)
     op: NDArray[np.int8]
     trigger: Int64  # arrival number of the row that completed or undid it
+    ends: NDArray[np.int64] | None = None  # first and last row, where `rows` is not in their order
 
     def __len__(self) -> int:
         return len(self.op)
@@ -38,22 +40,31 @@ class Matches:
     @property
     def head(self) -> Int64:
         """The first row of each match."""
-        return self.rows[self.begin[:-1]]
+        return self.ends[0] if self.ends is not None else self.rows[self.begin[:-1]]
 
     @property
     def tail(self) -> Int64:
         """The last row of each match."""
-        return self.rows[self.begin[1:] - 1]
+        return self.ends[1] if self.ends is not None else self.rows[self.begin[1:] - 1]
 
     def take(self, which: Int64) -> Matches:
         """Some of the matches, in the given order."""
         begin, length = self.begin, self.counts.sum(axis=1)[which]
         at = np.repeat(begin[which] - np.concatenate([[0], np.cumsum(length)[:-1]])
                        if len(which) else begin[which], length) + np.arange(int(length.sum()))
-        return Matches(self.rows[at], self.counts[which], self.op[which], self.trigger[which])
+        return Matches(self.rows[at], self.counts[which], self.op[which], self.trigger[which],
+                       None if self.ends is None else self.ends[:, which])
 
 
-def closes(matches: Matches, plan: Plan, time: Int64, *, numbered: bool, chosen: bool,
+def with_ends(matches: Matches, time: Int64, seq: Int64) -> Matches:
+    """Matches that know their first and last rows, in the order of time."""
+    owner = np.repeat(np.arange(len(matches)), matches.counts.sum(axis=1))
+    rows = matches.rows[np.lexsort((seq[matches.rows], time[matches.rows], owner))]
+    begin = matches.begin
+    return replace(matches, ends=np.stack([rows[begin[:-1]], rows[begin[1:] - 1]]))
+
+
+def closes(matches: Matches, plan: Plan, graph: Graph, time: Int64, *, numbered: bool, chosen: bool,
            skips: bool = False, grows: bool = True) -> Int64:
     """The time that the watermark must pass before nothing can undo a match; NEVER: at once.
 
@@ -65,6 +76,8 @@ def closes(matches: Matches, plan: Plan, time: Int64, *, numbered: bool, chosen:
     """
     when = np.full(len(matches), NEVER)
     head = time[matches.head]
+    if plan.shaped:
+        return _closes_shaped(matches, plan, graph, time, skips=skips, grows=grows)
     total = matches.counts.sum(axis=1)
     for gap in plan.gap:
         before = matches.counts[:, :gap].sum(axis=1)
@@ -79,6 +92,17 @@ def closes(matches: Matches, plan: Plan, time: Int64, *, numbered: bool, chosen:
         tail = head + plan.window if end else time[matches.tail]
         when = np.maximum(when, tail)
     return when
+
+
+def _closes_shaped(matches: Matches, plan: Plan, graph: Graph, time: Int64, *, skips: bool,
+                   grows: bool) -> Int64:
+    """Along a graph: with the last event, or with the window if more could come behind it."""
+    ends = np.flatnonzero(graph.last)
+    more = any(graph.way[e] != ANY for n in ends for e in range(graph.start[n], graph.start[n + 1]))
+    head = time[matches.head] + plan.window
+    if skips or graph.trailing.any() or (grows and more):
+        return np.asarray(head)
+    return np.asarray(time[matches.tail])
 
 
 @njit(cache=True)

@@ -137,7 +137,8 @@ def follow(start: int, base: int, strict: bool, plan: Plan, prog: Programs, ev: 
             if target < 0:
                 if comp == m - 1 and accepts(np.int64(0), d, base, np.int64(-1), start, plan, prog,
                                              ev, st, s):
-                    found = record(found, plan, s, np.int64(0), d, trigger, np.int64(1))
+                    found = record(found, plan, s, s.chain, np.int64(0), d, trigger,
+                                   np.int64(1))
                     if found.fill[ERROR]:
                         return found
                 s.it[d] = s.end[d] = 0

@@ -110,5 +110,8 @@ class Live:
         kleene = self._plan.kleene
         if not kleene.any():
             return self._plan.m
-        rooms = self.pool.room.reshape(-1, self._plan.stacks)[:, : self._plan.m]
+        rooms = self.pool.room.reshape(-1, self._plan.stacks)
+        if self._plan.shaped:  # a node may come again, and unwanted rows have room, too
+            return int(rooms.sum(axis=1).max(initial=0))
+        rooms = rooms[:, : self._plan.m]
         return self._plan.m + int(rooms[:, kleene].sum(axis=1).max(initial=0))

@@ -6,12 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slackwater.core.compiled import njit
-from slackwater.pattern.accept import Scratch, undone
+from slackwater.pattern.accept import Scratch, Walk, undone
 from slackwater.pattern.construct import ERROR, MATCHES, ROWS, Found, construct
 from slackwater.pattern.explore import explore
 from slackwater.pattern.follow import follow
 from slackwater.pattern.program import Programs
 from slackwater.pattern.schedule import Plan
+from slackwater.pattern.shape import Graph
 from slackwater.pattern.stacks import (
     Events,
     Stacks,
@@ -22,6 +23,7 @@ from slackwater.pattern.stacks import (
     put,
     take_out,
 )
+from slackwater.pattern.wander import wander
 
 __all__ = ["build", "run_any", "run_starts", "run_stepwise", "still_holds"]
 
@@ -139,21 +141,26 @@ def _lengths(found: Found, first: int, last: int, at: int, m: int) -> Int64:
 
 
 @inner
-def _from_start(first: int, comp: int, base: int, strict: bool, plan: Plan, prog: Programs,
+def _from_start(first: int, comp: int, base: int, strict: bool, plan: Plan, graph: Graph, w: Walk,
+                prog: Programs,
                 ev: Events, st: Stacks, s: Scratch, found: Found, trigger: int) -> Found:
+    if plan.shaped:
+        return wander(first, comp, base, plan, graph, w, prog, ev, st, s, found, trigger)
     if plan.general:
         return explore(first, comp, base, plan, prog, ev, st, s, found, trigger)
     return follow(first, base, strict, plan, prog, ev, st, s, found, trigger)
 
 
 @inner
-def _all_starts(low: int, high: int, base: int, strict: bool, plan: Plan, prog: Programs,
+def _all_starts(low: int, high: int, base: int, strict: bool, plan: Plan, graph: Graph, w: Walk,
+                prog: Programs,
                 ev: Events, st: Stacks, s: Scratch, found: Found, trigger: int) -> Found:
     """The matches of all first events between two times."""
     for comp in range(plan.heads):
         sid = base + comp
         for i in range(count_time(ev, st, sid, low), count_time(ev, st, sid, high + 1)):
-            found = _from_start(st.row[st.start[sid] + i], comp, base, strict, plan, prog, ev, st,
+            found = _from_start(st.row[st.start[sid] + i], comp, base, strict, plan, graph, w,
+                                prog, ev, st,
                                 s, found, trigger)
             if found.fill[ERROR]:
                 return found
@@ -162,7 +169,8 @@ def _all_starts(low: int, high: int, base: int, strict: bool, plan: Plan, prog: 
 
 @njit(cache=True)
 def run_stepwise(order: Int64, part: Int64, mask: Int64, oldest: Int64, new: int, plan: Plan,
-                 prog: Programs, ev: Events, st: Stacks, s: Scratch, found: Found,
+                 graph: Graph, w: Walk, prog: Programs, ev: Events, st: Stacks, s: Scratch,
+                 found: Found,
                  strict: bool, refused: Int64) -> Found:
     """Under `skip_till_next` and `strict`, eager: what each arrival changes.
 
@@ -183,14 +191,14 @@ def run_stepwise(order: Int64, part: Int64, mask: Int64, oldest: Int64, new: int
               oldest[row - new])
         low, high = _starts(row, mask[row], plan, ev)
         kept, kept_rows, clock = found.fill[MATCHES], found.fill[ROWS], clocks[p]
-        found = _all_starts(low, high, base, strict, plan, prog, ev, st, s, found, row)
+        found = _all_starts(low, high, base, strict, plan, graph, w, prog, ev, st, s, found, row)
         if found.fill[ERROR]:
             _refuse(row, new, kept, kept_rows, found, refused)
             continue
         before = found.fill[MATCHES]
         put(time, seq, tied, starts, sizes, bases, rows, rips, clocks, row, base, p, mask[row], m,
             True, positions)
-        found = _all_starts(low, high, base, strict, plan, prog, ev, st, s, found, row)
+        found = _all_starts(low, high, base, strict, plan, graph, w, prog, ev, st, s, found, row)
         if found.fill[ERROR]:
             _refuse(row, new, kept, kept_rows, found, refused)
             take_out(time, seq, starts, sizes, bases, rows, rips, base, row, mask[row], m)
@@ -231,8 +239,9 @@ def _keep_changes(found: Found, first: int, last: int, begin: Int64, m: int) -> 
 
 
 @njit(cache=True)
-def run_starts(starts: Int64, part: Int64, mask: Int64, plan: Plan, prog: Programs, ev: Events,
-               st: Stacks, s: Scratch, found: Found, strict: bool, refused: Int64) -> Found:
+def run_starts(starts: Int64, part: Int64, mask: Int64, plan: Plan, graph: Graph, w: Walk,
+               prog: Programs, ev: Events, st: Stacks, s: Scratch, found: Found, strict: bool,
+               refused: Int64) -> Found:
     """The matches of the given first events; the trigger of each is its first event.
 
     `refused` says, for each of them, why it has none if it has too many.
@@ -242,7 +251,8 @@ def run_starts(starts: Int64, part: Int64, mask: Int64, plan: Plan, prog: Progra
         matches, events = found.fill[MATCHES], found.fill[ROWS]
         for comp in range(plan.heads):
             if mask[row] >> comp & 1 and not found.fill[ERROR]:
-                found = _from_start(row, comp, part[row] * plan.stacks, strict, plan, prog, ev, st,
+                found = _from_start(row, comp, part[row] * plan.stacks, strict, plan, graph, w,
+                                    prog, ev, st,
                                     s, found, row)
         if found.fill[ERROR]:
             _refuse(i, np.int64(0), matches, events, found, refused)

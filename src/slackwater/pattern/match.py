@@ -19,6 +19,7 @@ from slackwater.reorder.policy import Policy
 
 if TYPE_CHECKING:
     from slackwater.pattern.logic import MatchLogic
+    from slackwater.pattern.shape import Shape
     from slackwater.pattern.skip import Skip
 
 __all__ = ["EMIT", "SELECT", "Match"]
@@ -54,10 +55,12 @@ class Match(Stage):
         it (``"KSlack"``, ``DelayRange(n=100)``…); by default the policy of `Reorder`.  A slack of
         zero takes every event that comes after a greater time for late, so it is never assumed.
     emit
-        ``"final"``: a match is emitted once, when nothing can undo it.  ``"eager"``: at once, and
+        ``"final"`` (the default, unless the pattern says EMIT): a match is emitted once, when
+        nothing can undo it.  ``"eager"``: at once, and
         if an event that arrives later undoes it, again with op ``"-"`` and the same id.
     select
-        ``"skip_till_any"``: every combination of events.  ``"skip_till_next"``: from each first
+        ``"skip_till_any"`` (the default, unless the pattern says STRATEGY): every combination of
+        events.  ``"skip_till_next"``: from each first
         event, always the next that fits.  ``"strict"``: as that, and no event in between.  A gap of
         the pattern may say otherwise (``A a => B b``).
     max_matches
@@ -108,8 +111,8 @@ class Match(Stage):
     pattern: Pattern
     roles: Roles = field(default_factory=Roles)
     slack: Duration | Policy | None = None
-    emit: str = "final"
-    select: str = "skip_till_any"
+    emit: str | None = None
+    select: str | None = None
     max_matches: int = 1_000_000
     max_future_skew: Duration = "5 minutes"
     forget_after: Duration | None = "1 day"
@@ -124,8 +127,8 @@ class Match(Stage):
         for name in ("max_future_skew", "forget_after"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, micros(getattr(self, name), name=name))
-        _one_of("emit", self.emit, EMIT)
-        _one_of("select", self.select, SELECT)
+        for name, known in (("emit", EMIT), ("select", SELECT)):
+            object.__setattr__(self, name, _said(name, getattr(self, name), known, self.pattern))
         typed = [*(c.types for c in self.pattern.components),
                  *(n.types for n in self.pattern.negations)]
         if self.roles.type is None and any(typed):
@@ -154,14 +157,23 @@ class Match(Stage):
     @property
     def may_grow(self) -> bool:
         """Whether a match that could be longer is none: anywhere but under `skip_till_any`."""
-        said = {way for c in self.pattern.components for way in (c.before, c.inside)}
-        return self.select != "skip_till_any" or bool(said & {FOLLOWING, STRICT})
+        return self.select != "skip_till_any" or bool(self._said_ways & {FOLLOWING, STRICT})
 
     @property
     def looks_at_all(self) -> bool:
         """Whether events of any type count, because nothing may lie between two events."""
-        return self.select == "strict" or any(
-            STRICT in (c.before, c.inside) for c in self.pattern.components)
+        return self.select == "strict" or STRICT in self._said_ways
+
+    @property
+    def _said_ways(self) -> set[int | None]:
+        """The selections that gaps of the pattern have of their own."""
+        said = {way for c in self.pattern.components for way in (c.before, c.inside)}
+        return said | getattr(self.pattern, "ways", set())
+
+    @property
+    def shape(self) -> Shape | None:
+        """The pattern's shape; None: a row of components."""
+        return getattr(self.pattern, "shape", None)
 
     @property
     def skip(self) -> Skip | None:
@@ -192,7 +204,14 @@ def _slack(given: Duration | Policy | None, source: str | None) -> Policy:
     return Static(micros(given, name="slack"))
 
 
-def _one_of(name: str, got: str, known: tuple[str, ...]) -> None:
+def _said(name: str, given: str | None, known: tuple[str, ...], pattern: Pattern) -> str:
+    """An option, as given or as the pattern's text says; by default the first that is known."""
+    text = getattr(pattern, "said", {}).get(name)
+    got = given if given is not None else text if text is not None else known[0]
     if got not in known:
         raise ConfigError("is not known", step=name, expected=" or ".join(known), got=repr(got),
                           hint=did_you_mean(str(got), known))
+    if text is not None and got != text:
+        raise ConfigError("is not what the query says", step=name, expected=text, got=repr(got),
+                          hint="say it in one place")
+    return got

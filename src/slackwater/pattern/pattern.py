@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from slackwater.core.events import Roles
 from slackwater.pattern.program import Condition
 from slackwater.pattern.schedule import Component, Negation
+from slackwater.pattern.texts import Texts
 
 __all__ = ["Bound", "Matched", "Pattern"]
 
@@ -59,6 +60,9 @@ class Bound(Protocol):
 
     def values(self, batch: pa.RecordBatch) -> tuple[Int64, NDArray[np.bool_]]:
         """The columns that conditions use: values (floats by their bits) and which are not NULL."""
+
+    def texts(self) -> Texts:
+        """What the codes of texts stand for, as far as conditions need it."""
 
     def forget(self) -> None:
         """Drop what was kept for events that are no longer there (codes of texts)."""

@@ -9,73 +9,19 @@ conditions 0 or 1), and SQL's three-valued logic holds.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slackwater.pattern.aggregate import INTEGER, NULL, REAL, Aggregate, fold
+from slackwater.pattern.op import Op
 from slackwater.pattern.stacks import Events, inner
+from slackwater.pattern.texts import NO_TEXTS, Texts, compare, is_like
 
 __all__ = ["Aggregate", "Condition", "Op", "Programs", "assemble", "holds", "run"]
 
 Int64 = NDArray[np.int64]
-
-
-class Op(IntEnum):
-    """What the machine can do.  I works on int64, F on float64, the others on both.
-
-    First what puts a value on the stack, then what changes the topmost, then what joins two.
-    """
-
-    NULL = 0
-    CONST_I = 1  # a: index of the constant
-    CONST_F = 2
-    LOAD_I = 3  # a: component, b: column
-    LOAD_F = 4
-    PREV_I = 5  # the element before, of a Kleene component
-    PREV_F = 6
-    AGG_I = 7  # a: component, b: column, c: Aggregate
-    AGG_F = 8
-    TO_F = 9
-    ROUND = 10  # to int64
-    NOT = 11
-    IS_NULL = 12
-    NEG_I = 13
-    NEG_F = 14
-    ABS_I = 15
-    ABS_F = 16
-    SIGN_I = 17
-    SIGN_F = 18
-    SQRT = 19
-    FLOOR = 20
-    CEIL = 21
-    ROUND_F = 22
-    SECONDS = 23  # microseconds to seconds
-    ADD_I = 24
-    SUB_I = 25
-    MUL_I = 26
-    MOD_I = 27
-    DIV_I = 28  # downwards
-    ADD_F = 29
-    SUB_F = 30
-    MUL_F = 31
-    DIV_F = 32
-    MOD_F = 33
-    EQ = 34
-    NE = 35
-    LT = 36
-    LE = 37
-    GT = 38
-    GE = 39
-    AND = 40
-    OR = 41
-    LEAST = 42
-    GREATEST = 43
-    COALESCE = 44
-    NULLIF = 45
-    WHEN = 46  # the second, if the first is true
 
 
 # compiled code knows numbers only
@@ -92,7 +38,9 @@ _EQ, _NE, _LT, _LE, _GT, _GE, _AND, _OR = (int(o) for o in (
     Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE, Op.AND, Op.OR))
 _LEAST, _GREATEST, _COALESCE, _NULLIF, _WHEN = (int(o) for o in (
     Op.LEAST, Op.GREATEST, Op.COALESCE, Op.NULLIF, Op.WHEN))
-_LOAD_LAST = int(Op.LOAD_F)
+_LOAD_LAST, _FIRST = int(Op.LOAD_F), int(Aggregate.FIRST)
+_TEXT_ORDER, _LIKE, _BACK_F, _RUN_I, _RUN_F, _TIME = (int(o) for o in (
+    Op.TEXT_ORDER, Op.LIKE, Op.BACK_F, Op.RUN_I, Op.RUN_F, Op.TIME))
 _SMALLEST, _GREATEST_INT = -(2**63), 2**63 - 1
 
 
@@ -109,10 +57,18 @@ class Condition:
     element
         The Kleene component whose elements the condition speaks of (`b[i]`), or None: it must
         then hold for every element.
-    pairs
-        It also speaks of the element before (`b[i-1]`): the first element is exempt.
+    back
+        It also speaks of so many elements before (`b[i-1]`: one): those that have not so many
+        before them are exempt.
+    running
+        It needs the place of the element, not only the one before: `b[i-2]`, `sum(b[..i].v)`.
     aggregated
         Kleene components that must be complete before it can be checked.
+    scope, scoped
+        A loop in each round of which it must hold, and the components whose event of the round it
+        looks at; −1: none.
+    unwanted
+        The negated components that it looks at one event of, numbered as in `code`.
     negation
         The negation it belongs to, or None.
     text
@@ -122,8 +78,12 @@ class Condition:
     code: tuple[tuple[int, int, int, int], ...]
     singles: frozenset[int] = frozenset()
     element: int | None = None
-    pairs: bool = False
+    back: int = 0
+    running: bool = False
     aggregated: frozenset[int] = frozenset()
+    scope: int = -1
+    scoped: frozenset[int] = frozenset()
+    unwanted: frozenset[int] = frozenset()
     negation: int | None = None
     text: str = ""
     integers: tuple[int, ...] = field(default=())
@@ -138,7 +98,9 @@ class Programs(NamedTuple):
     integers: Int64
     reals: NDArray[np.float64]
     element: Int64  # −1: none
-    pairs: NDArray[np.bool_]
+    back: Int64
+    running: NDArray[np.bool_]
+    texts: Texts
     stack_i: Int64  # scratch
     stack_f: NDArray[np.float64]
     stack_k: Int64  # NULL, INTEGER or REAL
@@ -162,7 +124,8 @@ def assemble(conditions: list[Condition]) -> Programs:
         np.array(start, np.int64), np.array(code, np.int64).reshape(-1, 4),
         np.array(integers, np.int64), np.array(reals, np.float64),
         np.array([-1 if c.element is None else c.element for c in conditions], np.int64),
-        np.array([c.pairs for c in conditions], bool),
+        np.array([c.back for c in conditions], np.int64),
+        np.array([c.running for c in conditions], bool), NO_TEXTS,
         np.zeros(depth, np.int64), np.zeros(depth, np.float64), np.zeros(depth, np.int64))
 
 
@@ -354,6 +317,50 @@ def _logic(op: int, at: int, prog: Programs) -> None:
 
 
 @inner
+def _folded(what: int, column: int, real: bool, chain: Int64, first: int, last: int,
+            ev: Events) -> tuple[Any, Any, int]:
+    """An aggregate of chain[first … last]; FIRST and LAST may stand some elements further in."""
+    kind, offset = what & 7, (what >> 3) & 1023
+    if kind == _FIRST:
+        first += offset
+    else:
+        last -= offset
+    return fold(kind, column, real, chain, first, last, ev.value, ev.real, ev.known)
+
+
+@inner
+def _special(p: int, top: int, prog: Programs, ev: Events, now: Int64, prev: Int64, chain: Int64,
+             first: Int64) -> int:
+    """Instructions of few programs; where the stack ends then.
+
+    `prev` has the place of the element looked at in the chain (see `Condition.running`).
+    """
+    si, sf, sk = prog.stack_i, prog.stack_f, prog.stack_k
+    op, a, b, c = prog.code[p, 0], prog.code[p, 1], prog.code[p, 2], prog.code[p, 3]
+    if op <= _LIKE:
+        if sk[top - 2] == NULL or sk[top - 1] == NULL:
+            sk[top - 2] = NULL
+        elif op == _LIKE:
+            si[top - 2] = 1 if is_like(prog.texts, si[top - 2], si[top - 1]) else 0
+        else:
+            si[top - 2], si[top - 1] = compare(prog.texts, si[top - 2], si[top - 1]), 0
+        return top - 1 if op == _LIKE else top
+    if op == _TIME:
+        si[top], sk[top] = ev.time[now[a]], INTEGER
+    elif op <= _BACK_F:
+        row, real = chain[prev[a] - c], op == _BACK_F
+        if real:
+            sf[top] = ev.real[b, row]
+        else:
+            si[top] = ev.value[b, row]
+        sk[top] = (REAL if real else INTEGER) if ev.known[b, row] else NULL
+    else:
+        si[top], sf[top], sk[top] = _folded(c & 8191, b, op == _RUN_F, chain, first[a],
+                                            prev[a] - (c >> 13), ev)
+    return top + 1
+
+
+@inner
 def run(g: int, prog: Programs, ev: Events, now: Int64, prev: Int64, chain: Int64, first: Int64,
         last: Int64) -> None:
     """Leave the value of program g at the bottom of the stack.
@@ -373,9 +380,8 @@ def run(g: int, prog: Programs, ev: Events, now: Int64, prev: Int64, chain: Int6
             elif op == _CONST_F:
                 sf[top], sk[top] = prog.reals[a], REAL
             elif op >= _AGG_I:
-                si[top], sf[top], sk[top] = fold(
-                    prog.code[p, 3], b, op == _AGG_F, chain, first[a], last[a], ev.value, ev.real,
-                    ev.known)
+                si[top], sf[top], sk[top] = _folded(prog.code[p, 3], b, op == _AGG_F, chain,
+                                                    first[a], last[a], ev)
             else:
                 row = now[a] if op <= _LOAD_LAST else prev[a]
                 real = op in (_LOAD_F, _PREV_F)
@@ -387,6 +393,8 @@ def run(g: int, prog: Programs, ev: Events, now: Int64, prev: Int64, chain: Int6
             top += 1
         elif op <= _SECONDS:
             _unary(op, top - 1, prog)
+        elif op >= _TEXT_ORDER:
+            top = _special(p, top, prog, ev, now, prev, chain, first)
         else:
             top -= 1
             if op <= _MOD_F:

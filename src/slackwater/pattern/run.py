@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +13,7 @@ from slackwater.core.kernel import MemoryStore
 from slackwater.core.release import order_by_key
 from slackwater.core.state.buffer import Rows
 from slackwater.core.state.keys import Keys
-from slackwater.pattern.accept import new_scratch
+from slackwater.pattern.accept import new_scratch, new_walk
 from slackwater.pattern.construct import (
     BUILT,
     MATCHES,
@@ -22,13 +22,13 @@ from slackwater.pattern.construct import (
     Found,
     fresh_found,
 )
-from slackwater.pattern.finality import Matches, closes, release_steps
+from slackwater.pattern.finality import Matches, closes, release_steps, with_ends
 from slackwater.pattern.live import Live
 from slackwater.pattern.loop import build, run_any, run_starts, run_stepwise, still_holds
 from slackwater.pattern.match import Match
 from slackwater.pattern.pattern import Bound
 from slackwater.pattern.program import assemble
-from slackwater.pattern.schedule import ANY, FOLLOWING, STRICT, schedule
+from slackwater.pattern.schedule import ANY, FOLLOWING, STRICT, conditions_graph, schedule
 from slackwater.pattern.stacks import Pool
 from slackwater.pattern.straight import is_straight, run_straight
 from slackwater.reorder.logic import running_numbers
@@ -72,7 +72,8 @@ class Runner:
         self._plan = schedule(
             pattern.components, pattern.negations, bound.conditions, window=pattern.window,
             strict=self._strict, prune=config.use_partition, limit=config.max_matches,
-            way=WAYS[config.select])
+            way=WAYS[str(config.select)], shape=config.shape)
+        self._graph = conditions_graph(config.shape, bound.conditions, WAYS[str(config.select)])
         self._skips = config.skip is not None
         self._straight = not self._strict and is_straight(self._plan)
         self._programs = assemble(bound.conditions)
@@ -100,6 +101,7 @@ class Runner:
             rows, mask = rows.take(pa.array(kept)), mask[kept]
             time, n, stream = time[kept], n[kept], stream[kept]
         value, known = self._bound.values(rows)
+        self._programs = self._programs._replace(texts=self._bound.texts())
         number = self._config.roles.sequence
         seq = np.zeros(len(time), np.int64) if number is None else running_numbers(
             rows.column(number))
@@ -146,7 +148,7 @@ class Runner:
                       config.retention)
         refused = np.zeros(len(stream), np.int64)
         st = live.reserve(self._parts.room, batch.first)
-        s = new_scratch(plan.m, len(plan.gap), live.longest())
+        s = new_scratch(plan, live.longest())
         found = run_any(self._order(batch.first, stepwise), live["part"], live["mask"], oldest,
                         batch.first, plan, self._programs, live.events(), st, s,
                         fresh_found(plan.m), config.use_clock, retract, refused)
@@ -163,18 +165,19 @@ class Runner:
     def _stepwise(self, batch: Batch) -> Matches:
         plan, live = self._plan, self.live
         st = live.reserve(self._parts.room, batch.first)
-        s = new_scratch(plan.m, len(plan.gap), live.longest())
+        s = new_scratch(plan, live.longest())
         refused = np.zeros(live.rows - batch.first, np.int64)
         found = run_stepwise(self._order(batch.first, True), live["part"], live["mask"],
                              less(batch.passed.mark[batch.kept], self._config.retention),
-                             batch.first, plan,
+                             batch.first, plan, self._graph,
+                             new_walk(self._graph, live.longest()),
                              self._programs, live.events(), st, s, fresh_found(plan.m),
                              self._strict, refused)
         out = np.flatnonzero(refused)
         live["mask"][out + batch.first] = 0  # no match uses them, now or later
         self._hand_out(out + batch.first, refused[out])
         matches = self._matches(found)
-        return Matches(matches.rows, matches.counts, matches.op, live["n"][matches.trigger])
+        return replace(matches, trigger=live["n"][matches.trigger])
 
     def _chosen(self, batch: Batch) -> tuple[Matches, Int64]:
         """Final, `skip_till_next` or `strict`: the first events whose matches may be decided."""
@@ -188,7 +191,7 @@ class Runner:
         touched[part[batch.first:]] = True
         starts = np.flatnonzero(self._can_start() & (due != FOREVER)
                                 & (touched[part] | (due < mark[stream])))
-        s = new_scratch(plan.m, len(plan.gap), live.longest())
+        s = new_scratch(plan, live.longest())
         refused = np.zeros(len(starts), np.int64)
         if self._straight:
             found = self._matches(run_straight(
@@ -196,9 +199,11 @@ class Runner:
                 fresh_found(plan.m, len(starts) + 1), refused))
         else:
             found = self._matches(run_starts(
-                starts, part, live["mask"], plan, self._programs, live.events(), st, s,
+                starts, part, live["mask"], plan, self._graph,
+                new_walk(self._graph, live.longest()), self._programs, live.events(), st, s,
                 fresh_found(plan.m), self._strict, refused))
-        close = closes(found, plan, live["time"], numbered=self._config.roles.sequence is not None,
+        close = closes(found, plan, self._graph, live["time"],
+                       numbered=self._config.roles.sequence is not None,
                        chosen=True, skips=self._skips,
                        grows=config.may_grow)
         over = less(mark, plan.window)[stream[starts]] > live["time"][starts]
@@ -222,7 +227,7 @@ class Runner:
     def undecided(self, mark: Int64) -> Matches:
         """Every match of the live events whose window has not closed, for a restart."""
         config, plan, live = self._config, self._plan, self.live
-        s = new_scratch(plan.m, len(plan.gap), live.longest())
+        s = new_scratch(plan, live.longest())
         open_ = less(mark, plan.window)[live["stream"]] <= live["time"]
         if config.select == "skip_till_any" and not plan.general:
             live.pool = Pool(plan.stacks)
@@ -236,14 +241,15 @@ class Runner:
         else:
             starts = np.flatnonzero(self._can_start() & open_)
             found = self._matches(run_starts(
-                starts, live["part"], live["mask"], plan, self._programs, live.events(),
+                starts, live["part"], live["mask"], plan, self._graph,
+                new_walk(self._graph, live.longest()), self._programs, live.events(),
                 live.pool.at, s, fresh_found(plan.m), self._strict,
                 np.zeros(len(starts), np.int64)))
         return found.take(np.flatnonzero(open_[found.head]))
 
     def _until_final(self, found: Matches, batch: Batch) -> tuple[Matches, Int64, Rows | None]:
         live = self.live
-        close = closes(found, self._plan, live["time"],
+        close = closes(found, self._plan, self._graph, live["time"],
                        numbered=self._config.roles.sequence is not None, chosen=False,
                        skips=self._skips)
         stream = live["stream"][found.head]
@@ -273,8 +279,7 @@ class Runner:
 
     def _standing(self, matches: Matches, step: Int64) -> tuple[Matches, Int64]:
         live = self.live
-        s = new_scratch(self._plan.m, len(self._plan.gap),
-                        int(matches.counts.sum(axis=1).max(initial=1)))
+        s = new_scratch(self._plan, int(matches.counts.sum(axis=1).max(initial=1)))
         good = np.flatnonzero(still_holds(
             matches.rows, matches.counts.ravel(), live["part"], self._plan, self._programs,
             live.events(), live.pool.at, s))
@@ -326,8 +331,9 @@ class Runner:
         self.built += int(found.fill[BUILT])
         rows, count = int(found.fill[ROWS]), int(found.fill[MATCHES])
         m = self._plan.m
-        return Matches(found.rows[:rows], found.counts[: count * m].reshape(-1, m),
+        made = Matches(found.rows[:rows], found.counts[: count * m].reshape(-1, m),
                        found.op[:count], found.trigger[:count])
+        return with_ends(made, self.live["time"], self.live["seq"]) if self._plan.shaped else made
 
 
 def less(mark: Int64, window: int) -> Int64:

@@ -10,6 +10,7 @@ component g: around a negated event, and, with g = 0, from left to right.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,8 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slackwater.pattern.program import Condition
+from slackwater.pattern.shape import NO_GRAPH, Graph, Shape, first_components, graph_of
 
-__all__ = ["ANY", "FOLLOWING", "STRICT", "Component", "Negation", "Plan", "schedule"]
+__all__ = ["ANY", "FOLLOWING", "STRICT", "Component", "Negation", "Plan",
+           "conditions_graph", "schedule"]
 
 Int64 = NDArray[np.int64]
 
@@ -99,7 +102,7 @@ class Plan(NamedTuple):
     at_condition: Int64
     prune: bool  # push the window into construction (stack partition)
     limit: int  # matches that one event may complete
-    general: bool  # it has quantifiers: `explore` finds its matches
+    general: bool  # it has quantifiers or running conditions: `explore` finds its matches
     heads: int  # how many components a match can begin with
     least: Int64
     most: Int64
@@ -108,11 +111,12 @@ class Plan(NamedTuple):
     inside: Int64  # and between its own events
     everything: bool  # there is a stack with every event
     named: Int64  # a condition: the components it looks at one event of, as bits
+    shaped: bool  # it is more than a row of components: `wander` finds its matches
 
 
 def schedule(components: tuple[Component, ...], negations: tuple[Negation, ...],
              conditions: list[Condition], *, window: int, strict: bool, prune: bool,
-             limit: int, way: int = ANY) -> Plan:
+             limit: int, way: int = ANY, shape: Shape | None = None) -> Plan:
     """Work out the plan.
 
     The points of a slot: a component (an element of it is placed), m (the match is complete),
@@ -137,13 +141,29 @@ def schedule(components: tuple[Component, ...], negations: tuple[Negation, ...],
         np.array([n.gap for n in negations], np.int64),
         np.array([not o for o in own], bool), *_flat(own),
         np.array([g for g, c in enumerate(conditions) if c.negation is None], np.int64),
-        *_flat(points), prune, limit, not all(c.plain for c in components), heads(components),
+        *_flat(points), prune, limit, shape is not None or is_general(components, conditions),
+        heads(components) if shape is None else 1 + max(first_components(shape.tree)),
         np.array([c.least for c in components], np.int64),
         np.array([c.most for c in components], np.int64),
         np.array([c.greedy for c in components], bool),
         np.array([way if c.before is None else c.before for c in components], np.int64),
         np.array([way if c.inside is None else c.inside for c in components], np.int64), strict,
-        np.array([_named(c) for c in conditions], np.int64))
+        np.array([_named(c, shape is not None) for c in conditions], np.int64), shape is not None)
+
+
+def conditions_graph(shape: Shape | None, conditions: list[Condition], way: int) -> Graph:
+    """The graph of a shape, with the conditions of its unwanted rows and rounds."""
+    if shape is None:
+        return NO_GRAPH
+    own = [[g for g, c in enumerate(conditions) if c.negation in {q for q, _, _ in row}]
+           for row in shape.unwanted]
+    return graph_of(shape, way, own, [(c.scope, _mask(c.scoped), _mask(c.aggregated))
+                                      for c in conditions])
+
+
+def is_general(components: tuple[Component, ...], conditions: list[Condition]) -> bool:
+    """Whether it takes `explore`: quantifiers, or conditions that need all elements so far."""
+    return not all(c.plain for c in components) or any(c.running for c in conditions)
 
 
 def heads(components: tuple[Component, ...]) -> int:
@@ -151,9 +171,14 @@ def heads(components: tuple[Component, ...]) -> int:
     return next((i + 1 for i, c in enumerate(components) if not c.optional), len(components))
 
 
-def _named(condition: Condition) -> int:
-    return sum(1 << c for c in {*condition.singles, *(
-        () if condition.element is None else (condition.element,))})
+def _mask(components: Iterable[int]) -> int:
+    return sum(1 << c for c in components)
+
+
+def _named(condition: Condition, shaped: bool) -> int:
+    own = () if condition.element is None else (condition.element,)
+    more = {*condition.scoped, *condition.unwanted} if shaped else set()
+    return _mask({*condition.singles, *own, *more})
 
 
 def _points(condition: Condition, slot: int, m: int) -> list[int]:

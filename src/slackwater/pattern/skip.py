@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slackwater.pattern.finality import Matches
+from slackwater.pattern.finality import Matches, with_ends
 from slackwater.pattern.live import Live
 
 __all__ = ["SKIP_TO", "Candidate", "Skip", "Skipper"]
@@ -190,17 +190,19 @@ class Skipper:
 
     def _candidate(self, rows: Int64, counts: Int64, words: tuple[int, int], n: Int64,
                    live: Live) -> Candidate:
-        places = tuple(self._place(live, int(r)) for r in rows)
-        at = 0
+        placed = [self._place(live, int(r)) for r in rows]
+        places = tuple(sorted(placed))  # a group's events do not stand in their order
+        first = placed.index(places[0])
+        at = first
         if self._skip.to == "past_last":
-            at = len(rows) - 1
+            at = placed.index(places[-1])
         elif self._skip.to != "next" and counts[self._skip.component]:
             before = int(counts[: self._skip.component].sum())
             at = before if self._skip.to == "first" else before + int(
                 counts[self._skip.component]) - 1
         order = (places[0], places[-1], places, tuple(-int(c) for c in counts), words)
         return Candidate(tuple(int(n[r]) for r in rows), tuple(int(c) for c in counts), order,
-                         places[0], int(n[rows[at]]), self._skip.to == "past_last" or at == 0)
+                         places[0], int(n[rows[at]]), self._skip.to == "past_last" or at == first)
 
     @staticmethod
     def _place(live: Live, row: int) -> Place:
@@ -216,4 +218,5 @@ class Skipper:
                                                    np.int64))
         counts = np.array([c.counts for c, _, _ in out], np.int64).reshape(-1, self._m)
         step = np.array([trigger for _, _, trigger in out], np.int64)
-        return Matches(rows, counts, np.array([op for _, op, _ in out], np.int8), step), step
+        made = Matches(rows, counts, np.array([op for _, op, _ in out], np.int8), step)
+        return (with_ends(made, live["time"], live["seq"]) if out else made), step

@@ -7,7 +7,7 @@ come in, and read by the machine as a value of that event.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -16,7 +16,10 @@ import pyarrow.compute as pc
 
 from slackwater.pattern.program import Aggregate, Condition, Op
 from slackwater.query.errors import QueryError
+from slackwater.query.event.navigate import offset_of, step_of, upto
 from slackwater.query.event.plan import accesses, is_aggregate
+from slackwater.query.event.shape import in_one_round
+from slackwater.query.event.tree import Part
 from slackwater.query.expr.arrow import Compiled, evaluate_typed
 from slackwater.query.expr.kinds import TYPES
 from slackwater.query.expr.operators import FUNCTIONS, OPERATORS, raw_kind
@@ -72,6 +75,7 @@ class Coder:
     schema_of: Callable[[Name], pa.DataType]
     code_of: Callable[[str], int]  # the code of a text
     unit_of: Callable[[Name], str | None] = lambda name: None
+    parts: Mapping[str, Part] = field(default_factory=dict)
     lanes: list[Lane] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -84,20 +88,51 @@ class Coder:
         self._code: list[tuple[int, int, int, int]] = []
         self._integers: list[int] = []
         self._reals: list[float] = []
-        self._emit(self._checker.condition(expr, "WHERE"))
         reads = list(accesses(expr))
+        places = [(how, offset_of(n) or 0) for v, how, n in reads
+                  if how != "all" and v in self.kleene]
+        # `b[i+1]` against `b[i]` is checked when b[i+1] is there
+        self._ahead = max([offset for _, offset in places], default=0)
+        self._ahead = max(self._ahead, 0)
+        back = max([self._ahead - offset for _, offset in places] + [self._ahead])
+        self._running = back > 1 or any(how == "run" for how, _ in places)
+        self._emit(self._checker.condition(expr, "WHERE"))
         elements = {v for v, how, _ in reads if how != "all" and v in self.kleene}
-        negation = [self.places[v] - self.components for v, _, _ in reads
-                    if self.places[v] >= self.components]
-        return Condition(
-            tuple(self._code),
-            frozenset(self.places[v] for v, how, _ in reads
-                      if v not in self.kleene and self.places[v] < self.components),
-            self.places[elements.pop()] if elements else None,
-            any(how == "prev" for _, how, _ in reads),
-            frozenset(self.places[v] for v, how, _ in reads if how == "all"),
-            negation[0] if negation else None,
-            self.text[expr.at.start:expr.at.end], tuple(self._integers), tuple(self._reals))
+        named = {v for v, _, _ in reads}
+        return replace(
+            self.about({v for v in named if v not in self.kleene}, elements),
+            code=tuple(self._code), back=back, running=self._running,
+            aggregated=frozenset(self.places[v] for v, how, _ in reads if how == "all"),
+            text=self.text[expr.at.start:expr.at.end], integers=tuple(self._integers),
+            reals=tuple(self._reals),
+            negation=min((self.places[v] - self.components for v in named
+                          if self.places[v] >= self.components), default=None))
+
+    def about(self, singles: set[str], lists: set[str]) -> Condition:
+        """A condition without code that looks at single events, and at elements of lists."""
+        place, m = self.places, self.components
+        made = Condition((), frozenset(place[v] for v in singles if place[v] < m),
+                         unwanted=frozenset(place[v] for v in singles if place[v] >= m))
+        if len(lists) < 2:
+            return replace(made, element=place[next(iter(lists))] if lists else None)
+        together = in_one_round([self.parts[v] for v in lists])
+        assert together is not None
+        loop, many = together
+        return replace(made, element=None if many is None else place[many.variable], scope=loop,
+                       scoped=frozenset(place[v] for v in lists
+                                        if many is None or v != many.variable))
+
+    def limit(self, part: Part) -> Condition:
+        """WITHIN 5 s OF a."""
+        assert part.within is not None
+        limit, of = part.within
+        names = {part.variable, str(of)}
+        made = self.about(names - self.kleene, names & self.kleene)
+        return replace(made, code=(
+            (int(Op.TIME), self.places[part.variable], 0, 0),
+            (int(Op.TIME), self.places[str(of)], 0, 0), (int(Op.SUB_I), 0, 0, 0),
+            (int(Op.CONST_I), 0, 0, 0), (int(Op.LE), 0, 0, 0)), integers=(limit,),
+            text=self.text[part.at.start:part.at.end])
 
     def aggregate(self, node: Expr) -> Leaf | None:
         """An aggregate with its kind, errors at its place; None for any other node."""
@@ -144,18 +179,25 @@ class Coder:
         if isinstance(tree, Leaf) and is_aggregate(tree.node):
             self._aggregated(tree.node)
             return
-        reads = {(v, how) for leaf in leaves(tree) for v, how, _ in accesses(leaf.node)}
+        reads = {(v, how, offset_of(n) or 0) for leaf in leaves(tree)
+                 for v, how, n in accesses(leaf.node)}
         if not reads:
             self._constant(tree)
-        elif len(reads) == 1 and "all" not in {how for _, how in reads}:
-            variable, how = reads.pop()
-            lane, real = self._lane(tree)
-            load = (Op.PREV_F if real else Op.PREV_I) if how == "prev" else (
-                Op.LOAD_F if real else Op.LOAD_I)
-            self._put(load, self.places[variable], lane)
+        elif len(reads) == 1 and not {how for _, how, _ in reads} & {"all", "run"}:
+            self._load(tree, *reads.pop())
         else:
             assert isinstance(tree, Apply)
             self._apply(tree)
+
+    def _load(self, tree: Typed, variable: str, how: str, offset: int) -> None:
+        lane, real = self._lane(tree)
+        place, back = self.places[variable], self._ahead - offset
+        if variable not in self.kleene or back == 0:
+            self._put(Op.LOAD_F if real else Op.LOAD_I, place, lane)
+        elif self._running:
+            self._put(Op.BACK_F if real else Op.BACK_I, place, lane, back)
+        else:
+            self._put(Op.PREV_F if real else Op.PREV_I, place, lane)
 
     def _apply(self, tree: Apply) -> None:
         operator = tree.operator
@@ -169,12 +211,7 @@ class Coder:
             self._put(op)
 
     def _unknown(self, tree: Apply) -> QueryError:
-        name = tree.operator.name
-        if name in ("<", "<=", ">", ">="):
-            return self._fail("texts of two events can be equal or not, not less or greater",
-                              tree.at)
-        return self._fail(f"{name.upper() if name == 'like' else name} cannot be computed from "
-                          "several events", tree.at,
+        return self._fail(f"{tree.operator.name} cannot be computed from several events", tree.at,
                           f"between events there are {', '.join(_BETWEEN_EVENTS)}")
 
     def _constant(self, tree: Typed) -> None:
@@ -199,15 +236,21 @@ class Coder:
             function, arg = node.function, node.args[0]  # type: ignore[assignment]
             variable = next(v for v, _, _ in accesses(node))
         kind = Aggregate[function.upper()]
+        read = next(name for _, _, name in accesses(node))
+        what = kind + 8 * (step_of(node) if isinstance(node, Call) else 0)
+        whole, real_one = Op.AGG_I, Op.AGG_F
+        if upto(read):
+            whole, real_one = Op.RUN_I, Op.RUN_F
+            what += 8192 * (self._ahead - (offset_of(read) or 0))
         if kind == Aggregate.COUNT and isinstance(arg, Name) and (
                 arg.qualifier is None or not arg.name):
-            self._put(Op.AGG_I, self.places[variable], -1, kind)
+            self._put(whole, self.places[variable], -1, what)
             return
         tree = self._single.check(plain_element(arg))
         lane, real = self._lane(tree)
         if kind in (Aggregate.MIN, Aggregate.MAX) and tree.kind == "text":
             raise self._fail(f"{function} of texts cannot be compared between events", node.at)
-        self._put(Op.AGG_F if real else Op.AGG_I, self.places[variable], lane, kind)
+        self._put(real_one if real else whole, self.places[variable], lane, what)
 
 
 def _no_column(name: Name) -> pa.Array:

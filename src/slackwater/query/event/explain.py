@@ -37,7 +37,7 @@ def explain_event(pattern: EventPattern | str, emit: str = "final") -> str:
         f"by {', '.join(plan.partition)}: all variables are equal in it" if plan.partition
         else "none: no column is equal in all variables, every event meets every other"])
     lines += _block("scan", _scan(plan))
-    lines += _block("sequence", [", ".join(
+    lines += _block("sequence", [_written(plan)] if plan.tree.shape is not None else [", ".join(
         (f"{p.before} " if p.before else "") + p.variable
         + (f"[{p.inside or ''}]" if p.kleene else "") + _how_many(c)
         for p, c in zip([p for p in plan.tree.parts if not p.negated], pattern.components,
@@ -49,6 +49,13 @@ def explain_event(pattern: EventPattern | str, emit: str = "final") -> str:
     lines += _block("output", [_output(pattern, emit)])
     lines += _block("return", [plan.tree.text[r.at.start:r.at.end] for r in plan.tree.returns])
     return "\n".join(lines)
+
+
+def _written(plan: EventPlan) -> str:
+    """The pattern of a query with groups and the like, as it is written."""
+    assert plan.tree.shape is not None
+    at = plan.tree.shape.at
+    return " ".join(plan.tree.text[at.start:at.end].split())
 
 
 def _how_many(c: Component) -> str:
@@ -100,6 +107,9 @@ def _negations(pattern: EventPattern) -> list[str]:
     names = [c.variable for c in pattern.components]
     window = format_duration(pattern.window)
     rows = []
+    if pattern.plan.tree.shape is not None:
+        return [f"no {n.variable} where the pattern says so" + _tests(pattern, n.variable)
+                for n in pattern.negations]
     for n in pattern.negations:
         if n.gap == 0:
             where = f"in the {window} before {names[-1]}, before {names[0]}"
@@ -107,9 +117,13 @@ def _negations(pattern: EventPattern) -> list[str]:
             where = f"after {names[-1]}, in the {window} after {names[0]}"
         else:
             where = f"between {names[n.gap - 1]} and {names[n.gap]}"
-        tests = ", ".join(_text(pattern.plan, e) for e in pattern.plan.against[n.variable])
-        rows.append(f"no {n.variable} {where}" + (f", with {tests}" if tests else ""))
+        rows.append(f"no {n.variable} {where}" + _tests(pattern, n.variable))
     return rows
+
+
+def _tests(pattern: EventPattern, variable: str) -> str:
+    tests = ", ".join(_text(pattern.plan, e) for e in pattern.plan.against[variable])
+    return f", with {tests}" if tests else ""
 
 
 def _skip(plan: EventPlan) -> list[str]:
@@ -128,6 +142,8 @@ def _output(pattern: EventPattern, emit: str) -> str:
     if pattern.skip is not None:
         first = pattern.components[0].variable
         return f"+ when all earlier matches are known: watermark past {first} + WITHIN"
+    if pattern.shape is not None:
+        return "+ when nothing can undo it"
     gaps = [n.gap for n in pattern.negations]
     names = [c.variable for c in pattern.components]
     if not gaps:

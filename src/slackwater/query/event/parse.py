@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from lark import Token
 
 from slackwater.core.durations import micros
-from slackwater.query.event.tree import Alike, EventTree, Part, Returned, SkipTo
+from slackwater.core.errors import did_you_mean
+from slackwater.pattern.match import EMIT, SELECT
+from slackwater.query.event.shape import is_row, may_lack, numbered, parts_of, with_parts
+from slackwater.query.event.tree import (
+    Alike,
+    Choice,
+    EventTree,
+    Group,
+    Node_,
+    Part,
+    Returned,
+    Said,
+    SkipTo,
+    Until,
+    Unwanted,
+)
 from slackwater.query.expr.parse import Builder, Language, plain
-from slackwater.query.expr.tree import Expr, Span
+from slackwater.query.expr.tree import Expr, Name, Span, Star
 from slackwater.query.mistakes import EXPRESSION_MISTAKES, Mistake
 
 __all__ = ["EVENT", "parse_event"]
@@ -37,7 +53,8 @@ EVENT_MISTAKES = (
              "EVENT SEQ(A a) WITHIN 1 hour AFTER MATCH SKIP TO FIRST",
              "EVENT SEQ(A a) WITHIN 1 hour AFTER MATCH SKIP TO LAST")),
     Mistake("clause-order",
-            "the clauses come in the order WHERE, WITHIN, AFTER MATCH SKIP, RETURN", None,
+            "the clauses come in the order WHERE, WITHIN, AFTER MATCH SKIP, STRATEGY, EMIT, RETURN",
+            None,
             ("EVENT SEQ(A a) WITHIN 1 hour WHERE a.x = 1",
              "EVENT SEQ(A a) RETURN a.x WITHIN 1 hour",
              "EVENT SEQ(A a) RETURN a.x WHERE a.x = 1")),
@@ -65,29 +82,82 @@ class _EventBuilder(Builder):
 
     def event(self, at: Span, explain: Token | None, *rest: Any) -> EventTree:
         """The whole query."""
-        *pieces, where, within, skip, returns = rest
-        parts = self._joined(pieces)
+        *pieces, where, within, skip, strategy, emit, returns = rest
+        items = self._joined(pieces)
+        whole = replace(at, start=items[0][1].at.start, end=items[-1][1].at.end)
+        shape = numbered(Group(items, 1, 1, False, None, whole))
+        parts = parts_of(shape)
         if within is None:
             end = Span(at.line, at.column, at.start, min(at.start + 5, at.end))
             raise self.fail("a pattern needs a window, or its events could never be forgotten", end,
                             hint="add WITHIN 1 hour", mistake="no-window")
-        return EventTree(self.text, self._named(parts), where, within, returns or (),
-                         explain is not None, skip)
+        named = self._named(parts)
+        return EventTree(self.text, named, where, within, returns or (), explain is not None, skip,
+                         strategy, emit, None if is_row(shape) else with_parts(shape, named))
 
-    def _joined(self, pieces: list[Part | Token]) -> list[Part]:
+    def _joined(self, pieces: Sequence[Any]) -> tuple[tuple[str | None, Node_], ...]:
         """The parts, each with the arrow before it."""
-        parts: list[Part] = []
+        parts: list[tuple[str | None, Node_]] = []
         arrow: Token | None = None
         for piece in pieces:
             if isinstance(piece, Token):
                 arrow = piece
                 continue
-            if arrow is not None and piece.negated:
+            if arrow is not None and isinstance(piece, Unwanted):
                 raise self.fail("an arrow leads to an event of the match, not to a negation",
                                 self.span(arrow), hint="A a, !(N n) => B b", mistake="arrow")
-            parts.append(piece if arrow is None else replace(piece, before=str(arrow)))
+            if isinstance(piece, Part) and arrow is not None:
+                piece = replace(piece, before=str(arrow))
+            parts.append((None if arrow is None else str(arrow), piece))
             arrow = None
-        return parts
+        return tuple(parts)
+
+    def step(self, at: Span, node: Node_, stop: Part | None,
+             limit: tuple[int, str | None] | None) -> Node_:
+        """One item of a sequence, with UNTIL and its own WITHIN."""
+        if limit is not None:
+            if not isinstance(node, Part):
+                raise self.fail("a time limit belongs to one component", at,
+                                hint="SEQ(A a, B b WITHIN 5 seconds)", mistake="limit")
+            node = replace(node, within=limit)
+        if stop is None:
+            return node
+        if isinstance(node, Choice) or (node.most == 1):  # type: ignore[union-attr]
+            raise self.fail("UNTIL ends what is repeated", stop.at,
+                            hint="B+ b[] UNTIL C c", mistake="until")
+        return Until(node, stop, at)
+
+    def limit(self, at: Span, duration: Token, of: Token | None) -> tuple[int, str | None]:
+        """`WITHIN 5 s`, `WITHIN 5 s OF a`."""
+        return micros(str(duration)), None if of is None else str(of)
+
+    def until(self, at: Span, types: tuple[str, ...],
+              variable: tuple[str, str | None] | None) -> Part:
+        """`UNTIL C c`."""
+        return self.bare_negation(at, types, variable).parts[0]
+
+    def nested(self, at: Span, *rest: Any) -> Group:
+        """`(A a, B b)+`."""
+        *pieces, quantifier, brackets = rest
+        least, most, greedy = self._quantity(quantifier)
+        inside = None if brackets is None else brackets[1:-1].strip() or None
+        if all(isinstance(piece, (Unwanted, Token)) for piece in pieces):
+            raise self.fail("a group needs an event that is not negated", at,
+                            hint="(A a, !(B b))+", mistake="group")
+        return Group(self._joined(pieces), least, most, greedy, inside, at)
+
+    def choice(self, at: Span, kind: Token, *options: Node_) -> Choice:
+        """`AND(A a, B b)`, `OR(A a, B b)`."""
+        if kind.lower() == "and":
+            if len(options) > 6:
+                raise self.fail("AND takes up to 6 events: every order of them is looked at", at,
+                                mistake="choice")
+            for option in options:
+                if not isinstance(option, Unwanted) and may_lack(option):
+                    raise self.fail("AND needs what must occur", option.at,
+                                    hint="make the whole AND(…) optional: (AND(A a, B b))?",
+                                    mistake="choice")
+        return Choice(kind.lower(), options, at)
 
     def _named(self, parts: list[Part]) -> tuple[Part, ...]:
         """Give variables to parts that have none, and see that each is there once."""
@@ -142,14 +212,21 @@ class _EventBuilder(Builder):
                             mistake="quantifier")
         return least, most, greedy
 
-    def negation(self, at: Span, types: tuple[str, ...],
-                 variable: tuple[str, str | None] | None) -> Part:
-        """`!(C c)`."""
+    def negation(self, at: Span, *parts: Part) -> Unwanted:
+        """`!(C c)`, `!(B b, C c)`."""
+        if all(p.least == 0 for p in parts):
+            raise self.fail("a negation needs an event that must not occur", at, hint="!(B+ b[])",
+                            mistake="negation")
+        return Unwanted(tuple(replace(p, negated=True) for p in parts), at)
+
+    def bare_negation(self, at: Span, types: tuple[str, ...],
+                      variable: tuple[str, str | None] | None) -> Unwanted:
+        """`!C c`."""
         name, brackets = variable or ("", None)
         if brackets is not None:
             raise self.fail("a negated component stands for one event, not for many", at,
                             hint=f"!({_label(types)} {name})", mistake="negated-kleene")
-        return Part(name, types, False, True, at)
+        return Unwanted((Part(name, types, False, True, at),), at)
 
     def types(self, at: Span, *names: Token) -> tuple[str, ...]:
         """One type, or the alternatives of ANY; none: ANY alone, which takes every event."""
@@ -194,6 +271,22 @@ class _EventBuilder(Builder):
         """TO LAST b."""
         return "last", str(variable)
 
+    def strategy(self, at: Span, word: Token) -> Said:
+        """STRATEGY."""
+        return self._said("STRATEGY", word, SELECT)
+
+    def emit(self, at: Span, word: Token) -> Said:
+        """EMIT."""
+        return self._said("EMIT", word, EMIT)
+
+    def _said(self, clause: str, word: Token, known: tuple[str, ...]) -> Said:
+        text = word.lower().removesuffix("_match")  # as SASE has it: skip_till_any_match
+        if text not in known:
+            raise self.fail(f"{clause} {word} is not known", self.span(word),
+                            expected=" or ".join(known), hint=did_you_mean(text, known),
+                            mistake="strategy")
+        return Said(text, self.span(word))
+
     def returns(self, at: Span, *items: Returned) -> tuple[Returned, ...]:
         """RETURN."""
         return items
@@ -201,6 +294,11 @@ class _EventBuilder(Builder):
     def returned(self, at: Span, expr: Expr, name: Token | None) -> Returned:
         """One item of RETURN."""
         return Returned(expr, None if name is None else plain(name), at)
+
+    def every(self, at: Span, *what: Token) -> Returned:
+        """`*` and `a.*`."""
+        expr = Star(at=at) if len(what) == 1 else Name(plain(what[0]), "", at=at)
+        return Returned(expr, None, at, every=True)
 
 
 def _label(types: tuple[str, ...]) -> str:

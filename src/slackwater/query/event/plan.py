@@ -10,10 +10,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from slackwater.core.errors import did_you_mean
 from slackwater.query.errors import QueryError
+from slackwater.query.event.navigate import MOST_STEPS, navigated, offset_of, step_of, upto
+from slackwater.query.event.shape import in_one_round
 from slackwater.query.event.tree import Alike, EventTree
 from slackwater.query.expr.tree import Binary, Call, Expr, Name, Span, children, conjuncts, walk
 
@@ -46,14 +48,18 @@ def is_aggregate(node: Expr) -> bool:
 
 
 def accesses(node: Expr) -> Iterator[tuple[str, str, Name]]:
-    """How an expression reads variables: (variable, "now" | "prev" | "all", the name)."""
+    """How an expression reads variables: (variable, how, the name).
+
+    How: "now" (the element looked at), "prev" (another, so many before or behind it), "run" (all up
+    to one), "all".
+    """
     if is_aggregate(node):
         for inner in walk(node):
             if isinstance(inner, Name):
-                yield inner.qualifier or inner.name, "all", inner
+                yield inner.qualifier or inner.name, "run" if upto(inner) else "all", inner
         return
     if isinstance(node, Name):
-        yield node.qualifier or "", "prev" if node.index == "i-1" else "now", node
+        yield node.qualifier or "", "prev" if offset_of(node) else "now", node
         return
     for child in children(node):
         yield from accesses(child)
@@ -92,7 +98,14 @@ class _Planner:
                             self.tree.parts[0].at, hint="SEQ(SHELF s, !(CHECKOUT c), EXIT e)",
                             mistake="only-negated")
         self.check_skip()
-        for item in self.tree.returns:
+        self.check_limits()
+        self.tree = tree = replace(
+            self.tree, where=None if self.tree.where is None else self.navigated(self.tree.where),
+            returns=tuple(replace(r, expr=self.navigated(r.expr)) for r in self.tree.returns))
+        for item in tree.returns:
+            if item.every:
+                self.check_every(item.expr)
+                continue
             self.check_names(item.expr)
             self.check_returned(item.expr)
         equal, others = self.split(conjuncts(self.tree.where))
@@ -103,6 +116,24 @@ class _Planner:
         for conjunct in [*derived, *others]:
             self.place(conjunct, scan, within, against, positive[0].variable)
         return EventPlan(self.tree, partition, scan, within, against)
+
+    def navigated(self, expr: Expr) -> Expr:
+        """With PREV and NEXT written out."""
+        return navigated(expr, lambda problem, at, hint: self.fail(
+            problem, at, hint=hint, mistake="navigate"))
+
+    def check_limits(self) -> None:
+        """WITHIN 5 s OF a: a is one event, or one a round."""
+        for part in self.tree.parts:
+            of = part.within[1] if part.within else None
+            if of is None:
+                continue
+            if of not in self.parts or of in self.negated:
+                raise self.fail(f"there is no variable {of!r} in a match", part.at,
+                                hint=did_you_mean(of, self.parts), mistake="variable")
+            if self.parts[of].many and in_one_round([self.parts[of], part]) is None:
+                raise self.fail(f"{of!r} stands for many events", part.at, mistake="limit",
+                                hint=f"{part.variable}.time - last({of}.time) <= …")
 
     def check_skip(self) -> None:
         """AFTER MATCH SKIP names a variable of the match."""
@@ -152,6 +183,8 @@ class _Planner:
         if sides[0][0] == sides[1][0]:
             return None
         if {sides[0][0], sides[1][0]} <= self.negated:
+            if self.parts[sides[0][0]].row == self.parts[sides[1][0]].row:
+                return None  # of one negated sequence
             raise self.fail("this condition names two negated components", node.at,
                             hint="compare each with a component that is not negated",
                             mistake="two-negated")
@@ -185,7 +218,7 @@ class _Planner:
     def chain(self, terms: set[Term], covered: list[str], at: Span) -> list[Expr]:
         """Equalities that make a class of terms equal, less those the partition sees to."""
         ordered = sorted(terms, key=lambda t: (t[0] in self.negated,
-                                               self.parts[t[0]].optional, self.parts[t[0]].kleene,
+                                               self.parts[t[0]].optional, self.parts[t[0]].many,
                                                self.order[t[0]], t[1]))
         head = ordered[0]
         found: list[Expr] = []
@@ -211,12 +244,20 @@ class _Planner:
                                 hint=f"write {next(iter(self.parts))}.{name.name}")
             self.check_variable(variable, name)
             part = self.parts[variable]
-            if name.index is not None and not part.kleene:
+            if name.index is not None and not part.many:
                 raise self.fail(f"{variable!r} is one event and has no elements", name.at,
                                 hint=f"write {variable}.{name.name or '…'}", mistake="index")
-            if name.index not in (None, "*", "i", "i-1", "first", "last"):
+            if name.index in ("first", "last"):
+                continue
+            offset = offset_of(name)
+            if offset is None or abs(offset) > MOST_STEPS:
                 raise self.fail(f"an element is named [i], [i-1], [first] or [last], not "
                                 f"[{name.index}]", name.at, mistake="index")
+        for node in walk(expr):
+            if isinstance(node, Name) and upto(node) and not any(
+                    inner is node for _, how, inner in accesses(expr) if how == "run"):
+                raise self.fail(f"[{node.index}] means many elements: only an aggregate takes them",
+                                node.at, hint=f"sum({node})", mistake="index")
 
     def check_variable(self, variable: str, name: Name) -> None:
         if variable not in self.parts:
@@ -226,14 +267,19 @@ class _Planner:
 
     def check_aggregate(self, node: Call) -> None:
         inside = [n for n in walk(node) if isinstance(n, Name)]
-        if len(node.args) != 1 or not inside:
+        if len(node.args) == 2 and node.function in ("first", "last"):
+            if step_of(node) < 0:
+                raise self.fail(f"{node.function} needs a number of elements up to {MOST_STEPS}",
+                                node.args[1].at, hint=f"{node.function}(b.value, 1)",
+                                mistake="navigate")
+        elif len(node.args) != 1 or not inside:
             raise self.fail(f"{node.function} takes one Kleene variable", node.at,
                             hint=f"{node.function}(b.value)" if node.function != "count"
                             else "count(b)", mistake="aggregate")
         for name in inside:
             variable = name.qualifier or name.name
             self.check_variable(variable, name)
-            if not self.parts[variable].kleene:
+            if not self.parts[variable].many:
                 kind = (*self.parts[variable].types, "ANY")[0]
                 raise self.fail(f"{node.function} needs a Kleene variable, and {variable!r} is one "
                                 "event", name.at, hint=f"{kind}+ {variable}[]", mistake="aggregate")
@@ -241,18 +287,32 @@ class _Planner:
             if bare and not (node.function == "count" and node.args[0] is name):
                 raise self.fail(f"{node.function} needs a column", name.at,
                                 hint=f"{node.function}({variable}.value)", mistake="aggregate")
-            if name.index not in (None, "*", "i"):
-                raise self.fail("an aggregate is over all elements", name.at, mistake="aggregate",
+            if name.index not in (None, "*", "i") and not upto(name):
+                raise self.fail("an aggregate is over all elements, or over those up to one: "
+                                f"{variable}[..i-1]", name.at, mistake="aggregate",
                                 hint=f"{node.function}({variable}.{name.name})")
         if len({n.qualifier or n.name for n in inside}) > 1:
             raise self.fail("an aggregate is over one variable", node.at, mistake="aggregate")
+        if len({(upto(n), offset_of(n)) for n in inside}) > 1:
+            raise self.fail("the names in an aggregate mean different elements", node.at,
+                            hint=f"{node.function}({inside[0]})", mistake="aggregate")
+
+    def check_every(self, expr: Expr) -> None:
+        """`a.*` names a variable of the match."""
+        if not isinstance(expr, Name):
+            return
+        variable = str(expr.qualifier)
+        self.check_variable(variable, expr)
+        if variable in self.negated:
+            raise self.fail(f"{variable!r} is negated: there is no such event in a match",
+                            expr.at, mistake="negated-returned")
 
     def check_returned(self, expr: Expr) -> None:
         for variable, how, name in accesses(expr):
             if variable in self.negated:
                 raise self.fail(f"{variable!r} is negated: there is no such event in a match",
                                 name.at, mistake="negated-returned")
-            if how == "prev":
+            if how in ("prev", "run"):
                 raise self.fail("RETURN knows all elements at once, not one and the one before",
                                 name.at, hint=f"{variable}.{name.name}", mistake="index")
             if how == "now" and not name.name:
@@ -265,16 +325,17 @@ class _Planner:
         reads = list(accesses(conjunct))
         variables = {v for v, _, _ in reads}
         for variable, how, name in reads:
-            if how != "all" and not name.name:
+            if how not in ("all", "run") and not name.name:
                 raise self.fail("a column is missing", name.at, hint=f"{variable}.column",
                                 mistake="bare-variable")
         negated = sorted(variables & self.negated)
-        if len(negated) > 1:
+        if len({self.parts[v].row for v in negated}) > 1:
             raise self.fail("this condition names two negated components", conjunct.at,
                             hint="compare each with a component that is not negated",
                             mistake="two-negated")
-        elements = sorted({v for v, how, _ in reads if how != "all" and self.parts[v].kleene})
-        if len(elements) > 1:
+        elements = sorted({v for v, how, _ in reads if how != "all" and self.parts[v].many})
+        if len(elements) > 1 and (in_one_round([self.parts[v] for v in elements]) is None or any(
+                how in ("prev", "run") for _, how, _ in reads)):
             raise self.fail("this condition speaks of the elements of two Kleene variables",
                             conjunct.at, hint=f"use an aggregate of one: first({elements[1]}.…)",
                             mistake="two-elements")

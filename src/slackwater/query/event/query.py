@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -19,13 +19,17 @@ from slackwater.core.kernel import MemoryStore
 from slackwater.core.state.keys import Keys
 from slackwater.pattern.match import Match
 from slackwater.pattern.pattern import Matched
+from slackwater.pattern.program import Op
 from slackwater.pattern.schedule import ANY, FOLLOWING, STRICT, Component, Negation
+from slackwater.pattern.shape import Shape
 from slackwater.pattern.skip import Skip
+from slackwater.pattern.texts import NO_TEXTS, Texts, texts_of
 from slackwater.query.errors import QueryError
 from slackwater.query.event.code import Coder, bits
 from slackwater.query.event.parse import parse_event
 from slackwater.query.event.plan import EventPlan, accesses, make_plan
 from slackwater.query.event.returns import Returns
+from slackwater.query.event.shape import groups_of, shape_of
 from slackwater.query.expr.arrow import Compiled, compile_condition, schema_lookup
 from slackwater.query.expr.ticks import unit_lookup
 from slackwater.query.expr.tree import Binary, Expr, Name
@@ -62,7 +66,8 @@ class EventPattern:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "plan", make_plan(parse_event(self.text)))
-        if len(self.components) + len(self.negations) > 60:
+        loops = {loop for p in self.plan.tree.parts for loop in p.loops}
+        if len(self.components) + len(self.negations) > 60 or len(loops) > 60:
             raise ConfigError("the pattern has too many components", step="query",
                               expected="at most 60", got=len(self.plan.tree.parts))
 
@@ -74,16 +79,39 @@ class EventPattern:
     @property
     def components(self) -> tuple[Component, ...]:
         """What must occur, in order."""
-        return tuple(Component(p.variable, p.types, p.kleene, p.least, p.most, p.greedy,
+        return tuple(Component(p.variable, p.types, p.many, 0 if p.absent else p.least,
+                               p.most if p.kleene or not p.loops else 0, p.greedy,
                                _WAYS.get(p.before), _WAYS.get(p.inside))
                      for p in self.plan.tree.parts if not p.negated)
+
+    @cached_property
+    def shape(self) -> Shape | None:
+        """Its groups, alternatives and the like; None: it is a row of components."""
+        names = [*(c.variable for c in self.components), *(n.variable for n in self.negations)]
+        return shape_of(self.plan.tree, {name: i for i, name in enumerate(names)},
+                        len(self.components), _WAYS)
+
+    @property
+    def ways(self) -> set[int]:
+        """The selections that the arrows of groups ask for."""
+        found: set[int] = set()
+        for group in groups_of(self.plan.tree.shape):
+            said = [group.inside, *(arrow for arrow, _ in group.items)]
+            found |= {_WAYS[arrow] for arrow in said if arrow}
+        return found
 
     @property
     def negations(self) -> tuple[Negation, ...]:
         """What must not occur."""
         found, gap = [], 0
+        shaped = self.plan.tree.shape is not None
+        total = sum(not p.negated for p in self.plan.tree.parts)
         for part in self.plan.tree.parts:
-            if part.negated:
+            if part.negated and shaped:  # it may lead, or not; where it stands, the shape knows
+                lead = all(p.negated or p.optional for p in
+                           self.plan.tree.parts[: self.plan.tree.parts.index(part)])
+                found.append(Negation(part.variable, part.types, 0 if lead else total))
+            elif part.negated:
                 found.append(Negation(part.variable, part.types, gap))
             else:
                 gap += 1
@@ -97,6 +125,13 @@ class EventPattern:
             return None
         names = [c.variable for c in self.components]
         return Skip(asked.to, names.index(asked.variable) if asked.variable is not None else 0)
+
+    @property
+    def said(self) -> dict[str, str]:
+        """The options of `Match` that the text itself gives."""
+        tree = self.plan.tree
+        return {name: word.word for name, word in (("select", tree.strategy), ("emit", tree.emit))
+                if word is not None}
 
     @property
     def window(self) -> int:
@@ -150,15 +185,17 @@ class BoundEvent:
         self._texts = Keys("texts", ["text"], MemoryStore())
         self._constants: list[str] = []
         coder = Coder(text, {v.variable: i for i, v in enumerate(variables)},
-                      {c.variable for c in pattern.components if c.kleene},
-                      len(pattern.components), schema_of, self._constant, unit_of)
+                      {p.variable for p in plan.tree.parts if p.many},
+                      len(pattern.components), schema_of, self._constant, unit_of,
+                      {p.variable: p for p in plan.tree.parts})
         loose = [e for v in pattern.negations for e in plan.against[v.variable]]
         self.conditions = [coder.condition(e)
                            for e in [*plan.within_match, *loose, *loose_keys]]
+        self.conditions += [coder.limit(p) for p in plan.tree.parts if p.within and p.within[1]]
         self._lanes = coder.lanes
         self.lanes = len(coder.lanes)
         self._returns = Returns(pattern.components, plan.tree, schema_of, self._alias,
-                                unit_of)
+                                unit_of, schema.names)
         self.fields = self._returns.fields
 
     def _split_keys(self, schema_of: Callable[[Name], pa.DataType]) -> tuple[list[str], list[Expr]]:
@@ -173,15 +210,15 @@ class BoundEvent:
             if not pa.types.is_floating(schema_of(Name(None, column, at=parts[0].at))):
                 keys.append(column)
                 continue
-            head, *rest = sorted(parts, key=lambda p: (p.negated, p.optional, p.kleene))
+            head, *rest = sorted(parts, key=lambda p: (p.negated, p.optional, p.many))
             for part in rest:
-                if head.kleene and part.kleene:
+                if head.many and part.many:
                     raise QueryError(f"{column!r} holds reals, which cannot be compared between "
                                      "the elements of two Kleene variables", self._pattern.text,
                                      part.at, hint="use a whole number or a text as the key")
                 equal.append(Binary("=", Name(head.variable, column, at=head.at),
                                     Name(part.variable, column, at=part.at), at=part.at))
-            if head.kleene:
+            if head.many:
                 equal.append(Binary("=", Name(head.variable, column, "i", at=head.at),
                                     Name(head.variable, column, "i-1", at=head.at), at=head.at))
         return keys, equal
@@ -236,6 +273,14 @@ class BoundEvent:
         self._texts = Keys("texts", ["text"], MemoryStore())
         if self._constants:
             self._texts.slots(pa.record_batch({"text": self._constants}))
+
+    def texts(self) -> Texts:
+        """The texts that the codes stand for, if a condition looks at more than the codes."""
+        reads = {op for c in self.conditions for op, *_ in c.code}
+        if not reads & {Op.TEXT_ORDER, Op.LIKE}:
+            return NO_TEXTS
+        codes = np.arange(len(self._texts), dtype=np.int64)
+        return texts_of(self._texts.values(codes)[0]) if len(codes) else NO_TEXTS
 
     def results(self, matched: Matched) -> list[pa.Array]:
         """What RETURN asks for."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,7 @@ from slackwater.pattern.pattern import Matched
 from slackwater.pattern.schedule import Component
 from slackwater.query.errors import QueryError, check_result_name
 from slackwater.query.event.code import Coder, bits, plain_element, stand_in
+from slackwater.query.event.navigate import step_of
 from slackwater.query.event.plan import accesses
 from slackwater.query.event.tree import EventTree, Returned
 from slackwater.query.expr.arrow import Compiled, compile
@@ -32,6 +33,7 @@ class _Aggregate:
     function: str
     arg: Compiled | None  # None: count the elements
     leaf: Leaf
+    step: int = 0  # of first and last: how many elements further in
 
     @property
     def type(self) -> pa.DataType:
@@ -49,26 +51,38 @@ class Returns:
     """The items of RETURN, checked and ready to run.
 
     A column of a Kleene variable gives the list of its elements' values.  A column keeps its name,
-    any other item is named by its text, unless AS says otherwise.
+    any other item is named by its text, unless AS says otherwise; `*` and `a.*` give all `columns`,
+    each under its variable's name and its own: a_time, a_value.
     """
 
     def __init__(self, components: tuple[Component, ...], tree: EventTree,
                  schema_of: Callable[[Name], pa.DataType], alias: dict[str, str],
-                 unit_of: Callable[[Name], str | None] = lambda name: None) -> None:
+                 unit_of: Callable[[Name], str | None] = lambda name: None,
+                 columns: Sequence[str] = ()) -> None:
         self._components, self._text, self._alias = components, tree.text, alias
         self._schema_of, self._unit_of = schema_of, unit_of
         self._places = {c.variable: i for i, c in enumerate(components)}
         self._coder = Coder(tree.text, self._places, {c.variable for c in components if c.kleene},
                             len(components), schema_of, lambda text: 0, unit_of)
-        self._items = [self._item(r) for r in tree.returns]
+        returns = [one for r in tree.returns for one in self._each(r, columns)]
+        self._items = [self._item(r) for r in returns]
         self.fields = [pa.field(self._name(r), self._type(i))
-                       for r, i in zip(tree.returns, self._items, strict=True)]
+                       for r, i in zip(returns, self._items, strict=True)]
         names = [f.name for f in self.fields]
-        for returned, name in zip(tree.returns, names, strict=True):
+        for returned, name in zip(returns, names, strict=True):
             check_result_name(name, tree.text, returned.at)
             if names.count(name) > 1 or name in _TAKEN:
                 raise QueryError(f"the name {name!r} is taken", tree.text, returned.at,
                                  hint="give it another with AS", mistake="name-twice")
+
+    def _each(self, returned: Returned, columns: Sequence[str]) -> list[Returned]:
+        """The items that `*` or `a.*` stands for."""
+        if not returned.every:
+            return [returned]
+        asked = [str(returned.expr.qualifier)] if isinstance(returned.expr, Name) else list(
+            self._places)
+        return [Returned(Name(variable, column, at=returned.at), f"{variable}_{column}",
+                         returned.at) for variable in asked for column in columns]
 
     def _name(self, returned: Returned) -> str:
         if returned.name is not None:
@@ -120,7 +134,8 @@ class Returns:
         bare = isinstance(arg, Name) and (arg.qualifier is None or not arg.name)
         compiled = None if bare else compile(plain_element(arg), self._schema_of, self._text,
                                                    unit_of=self._unit_of)
-        return _Aggregate(self._places[variable], function, compiled, leaf)
+        return _Aggregate(self._places[variable], function, compiled, leaf,
+                          step_of(node) if isinstance(node, Call) else 0)
 
     def evaluate(self, matched: Matched) -> list[pa.Array]:
         """One array an item."""
@@ -149,8 +164,9 @@ class Returns:
             lambda name: matched.column(aggregate.component, self._alias.get(name.name, name.name)),
             int(offsets[-1]))
         if aggregate.function in ("first", "last"):
-            at = offsets[:-1] if aggregate.function == "first" else offsets[1:] - 1
-            return values.take(pa.array(at, mask=np.diff(offsets) == 0))
+            at = (offsets[:-1] + aggregate.step if aggregate.function == "first"
+                  else offsets[1:] - 1 - aggregate.step)
+            return values.take(pa.array(at, mask=np.diff(offsets) <= aggregate.step))
         if pa.types.is_string(values.type):
             return _reduce_texts(aggregate, values, offsets)
         out, given = np.zeros(len(matched), np.int64), np.zeros(len(matched), bool)

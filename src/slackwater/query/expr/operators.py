@@ -150,8 +150,9 @@ def _logic() -> Iterator[Operator]:
              (">=", pc.greater_equal, Op.GE))
     for (name, arrow, op), kind in product(tests, KINDS):
         raw = "integer" if kind == "boolean" else raw_kind(kind)
-        yield _entry(name, (kind, kind), "boolean", arrow, op, reads=(raw, raw),
-                     machine=kind != "text" or name in ("=", "!="),
+        ordered = kind == "text" and name not in ("=", "!=")
+        yield _entry(name, (kind, kind), "boolean", arrow, *((Op.TEXT_ORDER,) * ordered), op,
+                     reads=(raw, raw),
                      nan="compares" if kind == "real" else "–")
     both = ("boolean", "boolean")
     yield _entry("and", both, "boolean", pc.and_kleene, Op.AND, nulls="decides")
@@ -160,11 +161,23 @@ def _logic() -> Iterator[Operator]:
     for kind in KINDS:
         yield _entry("is null", (kind,), "boolean", pc.is_null, Op.IS_NULL, nulls="is tested",
                      nan="passes" if kind == "real" else "–")
-    yield _entry("like", ("text", "text"), "boolean", _like, machine=False)
+    yield _entry("like", ("text", "text"), "boolean", _like, Op.LIKE)
 
 
 def _like(text: Any, pattern: Any) -> Any:
-    return pc.match_like(text, pattern.as_py())
+    """The pattern may be another column: then each of its values is asked for its own rows."""
+    if isinstance(pattern, pa.Scalar):
+        if pattern.as_py() is None:
+            return pc.cast(pc.if_else(pc.is_null(text), None, None), pa.bool_())
+        return pc.match_like(text, pattern.as_py())
+    texts = text if not isinstance(text, pa.Scalar) else pa.array(
+        [text.as_py()] * len(pattern), pa.string())
+    found = pa.nulls(len(pattern), pa.bool_())
+    for value in pc.unique(pattern).to_pylist():
+        if value is not None:
+            found = pc.if_else(pc.fill_null(pc.equal(pattern, value), False),
+                               pc.match_like(texts, value), found)
+    return found
 
 
 def _choices() -> Iterator[Operator]:

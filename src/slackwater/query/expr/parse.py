@@ -288,9 +288,9 @@ class Builder:
         """`var[i].col`, or `var[i]` alone."""
         return Name(plain(qualifier), "" if name is None else plain(name), index or "*", at=at)
 
-    def index(self, at: Span, *parts: Token) -> str:
+    def index(self, at: Span, *parts: Token | None) -> str:
         """What stands between the brackets, without blanks, in lower case."""
-        return "".join(parts).lower()
+        return "".join(part for part in parts if part is not None).lower()
 
     def call(self, at: Span, function: Token, *args: Any) -> Expr:
         """`f(x, y)`, `f(*)`, `f()`."""

@@ -232,11 +232,12 @@ class Checker:
         if inner.kind not in ("text", "null"):
             raise self._fail(f"LIKE works on text, and this is {a_kind(inner.kind)}",
                              node.operand.at, mistake="type")
-        if not (isinstance(node.pattern, Literal) and node.pattern.kind == "text"):
-            raise self._fail("LIKE needs its pattern as a quoted text", node.pattern.at,
+        pattern = self.check(node.pattern)
+        if pattern.kind not in ("text", "null"):
+            raise self._fail(f"LIKE needs a text as its pattern, and this is "
+                             f"{a_kind(pattern.kind)}", node.pattern.at,
                              hint="LIKE 'room-%'", mistake="type")
-        return self._unless(self._apply("like", [inner, self._literal(node.pattern)], node.at),
-                            node.negated, node.at)
+        return self._unless(self._apply("like", [inner, pattern], node.at), node.negated, node.at)
 
     def _case(self, node: Case) -> Typed:
         """At most one branch is not left out, so COALESCE of all is that one, NULL or not."""

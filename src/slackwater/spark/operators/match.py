@@ -29,8 +29,8 @@ def match(
     sequence: str | None = None,
     by: str | Sequence[str] = (),
     slack: Duration | Policy | None = None,
-    emit: str = "final",
-    select: str = "skip_till_any",
+    emit: str | None = None,
+    select: str | None = None,
     max_matches: int = 1_000_000,
     unit: str | None = None,
     max_future_skew: Duration = "5 minutes",
@@ -57,10 +57,11 @@ def match(
         How far back in time an event may come: a duration, or a policy that estimates it; by
         default the policy that `reorder` picks.
     emit
-        "final": a match comes once, when nothing can undo it. "eager": at once, and a retraction
+        "final" (unless the pattern says EMIT): a match comes once, when nothing can undo it.
+        "eager": at once, and a retraction
         with the same id if a late event undoes it.
     select
-        "skip_till_any", "skip_till_next" or "strict".
+        "skip_till_any" (unless the pattern says STRATEGY), "skip_till_next" or "strict".
     max_matches
         An event that completes more matches than this is quarantined, and the query goes on.
     max_future_skew, quiet, shards

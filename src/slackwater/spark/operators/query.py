@@ -35,7 +35,7 @@ def query(
     slack: Duration | None = None,
     policy: Policy | str | None = None,
     unit: str | None = None,
-    emit: str = "final",
+    emit: str | None = None,
     quiet: Duration | None = "10s",
     shards: int | None = None,
     **correlation: Any,
@@ -63,7 +63,7 @@ def query(
     slack, policy
         How long to wait for late rows, where the query has no DRATIO: a duration, or a policy.
     emit
-        For EVENT queries: "final", or "eager" with retractions.
+        For EVENT queries: "final" (unless the query says EMIT), or "eager" with retractions.
     quiet, shards
         As for `reorder`.
     correlation

@@ -1,0 +1,320 @@
+"""The matches that begin with one event, for patterns with a shape (see `shape`).
+
+A walk along the graph's edges, from left to right, as `explore` does it for rows of components:
+edges under `skip_till_any` are tried with every event, the others compete for the earliest event
+that fits one of them, in the order in which the graph has them.  The events of a component need not
+be neighbours in the match, so each component has its own stretch of `chain`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slackwater.pattern.accept import Scratch, Walk, for_elements, is_absent
+from slackwater.pattern.construct import (
+    ERROR,
+    MATCHES,
+    MINE,
+    NEXT,
+    ROWS,
+    SAME,
+    SET_OUT,
+    STEPS,
+    TOO_MANY_STEPS,
+    Found,
+    record,
+)
+from slackwater.pattern.judge import conditions_hold, is_free, stopped
+from slackwater.pattern.program import Programs, holds
+from slackwater.pattern.rounds import in_rounds
+from slackwater.pattern.schedule import ANY, STRICT, Plan
+from slackwater.pattern.shape import Graph
+from slackwater.pattern.stacks import Events, Stacks, count_upto, inner, is_before
+
+__all__ = ["wander"]
+
+Int64 = NDArray[np.int64]
+
+
+@inner
+def _fits(d: int, plan: Plan, graph: Graph, w: Walk, prog: Programs, ev: Events,
+          s: Scratch) -> bool:
+    """Whether the conditions hold that can be asked now and speak of event d."""
+    node = w.node[d]
+    c = graph.component[node]
+    for i in range(len(plan.match_condition)):
+        g = plan.match_condition[i]
+        mine = plan.named[g] >> c & 1
+        if (not mine and graph.whole[g] == 0) or graph.whole[g] & graph.reach[node]:
+            continue
+        if is_absent(g, plan, s):  # not there yet
+            continue
+        k = prog.element[g]
+        if graph.scope[g] >= 0:
+            if not in_rounds(g, d, not mine, plan, graph, w, prog, ev, s):
+                return False
+        elif k < 0:
+            if not holds(g, prog, ev, s.now, s.prev, s.chain, s.first, s.last):
+                return False
+        elif k == c and graph.whole[g] == 0:
+            at = s.last[k]
+            if at - s.first[k] < prog.back[g]:
+                continue
+            s.now[k] = s.chain[at]
+            if prog.running[g]:
+                s.prev[k] = at
+            elif prog.back[g]:
+                s.prev[k] = s.chain[at - 1]
+            if not holds(g, prog, ev, s.now, s.prev, s.chain, s.first, s.last):
+                return False
+        elif not for_elements(g, k, prog, ev, s):
+            return False
+    return True
+
+
+@inner
+def _drop(d: int, plan: Plan, graph: Graph, w: Walk, s: Scratch) -> None:
+    """Give event d back."""
+    c = graph.component[w.node[d]]
+    s.last[c] -= 1
+    if s.last[c] >= s.first[c]:
+        s.now[c] = s.chain[s.last[c]]
+
+
+@inner
+def _placed(d: int, edge: int, row: int, base: int, plan: Plan, graph: Graph, w: Walk,
+            prog: Programs, ev: Events,
+            st: Stacks, s: Scratch, found: Found) -> bool:
+    """Take an event along an edge, as event d; if it does not fit, all is as before."""
+    node = graph.to[edge]
+    before = w.row[d - 1] if d > 0 else row
+    if d > 0 and graph.within[node] >= 0 and ev.time[row] - ev.time[before] > graph.within[node]:
+        return False
+    if (graph.until[edge] or graph.at[edge]) and stopped(
+            graph.until[edge] if d > 0 else np.int64(0), graph.until[edge] | graph.at[edge],
+            before, row, base, plan, graph, w, prog, ev, st, s, found):
+        return False
+    w.node[d], w.row[d], w.via[d] = node, row, edge
+    w.held[d] = w.held[d - 1] + 1 if graph.again[edge] else 1
+    for loop in range(graph.loops):
+        before_it = w.rounds[d - 1, loop] if d > 0 else 0
+        w.rounds[d, loop] = before_it + (graph.rounds[edge] >> loop & 1)
+    c = graph.component[node]
+    s.last[c] += 1
+    s.chain[s.last[c]] = s.now[c] = row
+    if _fits(d, plan, graph, w, prog, ev, s):
+        return True
+    _drop(d, plan, graph, w, s)
+    return False
+
+
+@inner
+def _open(edge: int, d: int, plan: Plan, graph: Graph, w: Walk, s: Scratch) -> bool:
+    """Whether event d may be followed along an edge."""
+    node, count = w.node[d], w.held[d]
+    if graph.again[edge]:
+        return bool(graph.most[node] == 0 or count < graph.most[node])
+    return bool(count >= graph.least[node])
+
+
+@inner
+def _neighbour(row: int, base: int, plan: Plan, ev: Events, st: Stacks) -> int:
+    """The first event of the partition behind a row, or −1."""
+    if not plan.everything:
+        return -1
+    sid = base + plan.stacks - 1
+    p = count_upto(ev, st, sid, row)
+    return int(st.row[st.start[sid] + p]) if p < st.size[sid] else -1
+
+
+@inner
+def _head(edge: int, latest: int, neighbour: int, base: int, plan: Plan, graph: Graph, w: Walk,
+          ev: Events, st: Stacks,
+          s: Scratch) -> int:
+    """The next candidate of an edge, or −1."""
+    sid, pos = base + graph.component[graph.to[edge]], w.head[edge]
+    if pos >= st.size[sid]:
+        return -1
+    row = st.row[st.start[sid] + pos]
+    if ev.time[row] > latest or (graph.way[edge] == STRICT and (
+            neighbour < 0 or is_before(ev, neighbour, row))):
+        return -1
+    return int(row)
+
+
+@inner
+def _winner(d: int, latest: int, base: int, plan: Plan, graph: Graph, w: Walk, prog: Programs,
+            ev: Events, st: Stacks,
+            s: Scratch, found: Found) -> tuple[int, int, int]:
+    """Of the edges that compete: one, and the positions of its next events; or −1."""
+    node, row = w.node[d], w.row[d]
+    lo, hi = graph.start[node], graph.start[node + 1]
+    some = False
+    for e in range(lo, hi):
+        if graph.way[e] != ANY and _open(e, d, plan, graph, w, s):
+            w.head[e] = count_upto(ev, st, base + graph.component[graph.to[e]], row)
+            some = True
+    if not some:
+        return -1, 0, 0
+    neighbour = _neighbour(row, base, plan, ev, st)
+    while True:
+        earliest = -1
+        for e in range(lo, hi):
+            if graph.way[e] != ANY and _open(e, d, plan, graph, w, s):
+                head = _head(e, latest, neighbour, base, plan, graph, w, ev, st, s)
+                if head >= 0 and (earliest < 0 or is_before(ev, head, earliest)):
+                    earliest = head
+        if earliest < 0:
+            return -1, 0, 0
+        for e in range(lo, hi):
+            if graph.way[e] == ANY or not _open(e, d, plan, graph, w, s):
+                continue
+            head = _head(e, latest, neighbour, base, plan, graph, w, ev, st, s)
+            if head < 0 or is_before(ev, earliest, head):
+                continue
+            sid, pos = base + graph.component[graph.to[e]], w.head[e]
+            end = pos
+            while end < st.size[sid] and not is_before(ev, head, st.row[st.start[sid] + end]):
+                end += 1
+            for p in range(pos, end):
+                if _placed(d + 1, e, st.row[st.start[sid] + p], base, plan, graph, w, prog, ev, st,
+                           s,
+                           found):
+                    _drop(d + 1, plan, graph, w, s)
+                    return e, pos, end
+            w.head[e] = end
+
+
+@inner
+def _walk(start: int, edge: int, base: int, plan: Plan, graph: Graph, w: Walk, prog: Programs,
+          ev: Events, st: Stacks,
+          s: Scratch, found: Found, trigger: int) -> Found:
+    latest = ev.time[start] + plan.window
+    stretch = len(s.chain) // len(s.first)
+    for c in range(len(s.first)):
+        s.first[c], s.last[c] = c * stretch, c * stretch - 1
+    d = np.int64(0)
+    if not _placed(d, edge, start, base, plan, graph, w, prog, ev, st, s, found):
+        return found
+    w.stage[0] = SET_OUT
+    while d >= 0:
+        node = w.node[d]
+        if w.stage[d] == SET_OUT:
+            w.pick[d], w.it[d], w.end[d] = _winner(d, latest, base, plan, graph, w, prog, ev, st,
+                                                   s, found)
+            w.stage[d] = NEXT
+            whole = w.pick[d] < 0 and graph.last[node] and w.held[d] >= graph.least[node]
+            if whole and conditions_hold(d, plan, graph, w, prog, ev, s) and is_free(
+                    d, graph.trailing[node], base, plan, graph, w, prog, ev, st, s, found):
+                found = _record(found, plan, graph, w, s, trigger)
+            if found.fill[ERROR]:
+                return found
+        if w.it[d] >= w.end[d]:
+            if w.stage[d] == NEXT:  # now the edges that do not compete
+                w.stage[d] = SAME
+                w.pick[d] = graph.start[node] - 1
+            e, row = w.pick[d] + 1, w.row[d]
+            while e < graph.start[node + 1] and (graph.way[e] != ANY or not _open(e, d, plan,
+                                                                                  graph, w, s)):
+                e += 1
+            if e < graph.start[node + 1]:
+                sid = base + graph.component[graph.to[e]]
+                w.pick[d], w.it[d], w.end[d] = e, count_upto(ev, st, sid, row), st.size[sid]
+                continue
+            _drop(d, plan, graph, w, s)
+            d -= 1
+            continue
+        sid = base + graph.component[graph.to[w.pick[d]]]
+        nxt = st.row[st.start[sid] + w.it[d]]
+        w.it[d] += 1
+        if ev.time[nxt] > latest:
+            w.it[d] = w.end[d]
+            continue
+        found.fill[STEPS] += 1
+        if found.fill[STEPS] > 64 * plan.limit:
+            found.fill[ERROR] = TOO_MANY_STEPS
+            return found
+        if _placed(d + 1, w.pick[d], nxt, base, plan, graph, w, prog, ev, st, s, found):
+            d += 1
+            w.stage[d] = SET_OUT
+    return found
+
+
+@inner
+def _record(found: Found, plan: Plan, graph: Graph, w: Walk, s: Scratch, trigger: int) -> Found:
+    """Write the match down, component by component."""
+    rows = w.out
+    length = np.int64(0)
+    for c in range(plan.m):
+        for i in range(s.first[c], s.last[c] + 1):
+            rows[length] = s.chain[i]
+            length += 1
+    return record(found, plan, s, rows, np.int64(0), length - 1, trigger, np.int64(1))
+
+
+@inner
+def _distinct(found: Found, first: int, at: int, m: int) -> None:
+    """Of the matches from `first` on, whose rows begin at `at`, keep each once."""
+    count = found.fill[MATCHES] - first
+    if count < 2:
+        return
+    begin = np.empty(count + 1, np.int64)
+    mark = np.empty(count, np.int64)
+    here = at
+    for i in range(count):
+        begin[i] = here
+        h = np.int64(0)
+        for c in range(m):
+            n = found.counts[(first + i) * m + c]
+            h = h * 1000003 ^ n
+            for _ in range(n):
+                h = h * 1000003 ^ found.rows[here]
+                here += 1
+        mark[i] = h
+    begin[count] = here
+    keep = np.ones(count, np.bool_)
+    order = np.argsort(mark)
+    for x in range(1, count):
+        i = order[x]
+        y = x - 1
+        while y >= 0 and mark[order[y]] == mark[i]:
+            j = order[y]
+            if keep[j] and (
+                    begin[i + 1] - begin[i] == begin[j + 1] - begin[j]) and (
+                    found.counts[(first + i) * m:(first + i + 1) * m]
+                    == found.counts[(first + j) * m:(first + j + 1) * m]).all() and (
+                    found.rows[begin[i]:begin[i + 1]] == found.rows[begin[j]:begin[j + 1]]).all():
+                keep[i] = False
+                break
+            y -= 1
+    to, to_row = first, at
+    for i in range(count):
+        if keep[i]:
+            length = begin[i + 1] - begin[i]
+            for j in range(length):
+                found.rows[to_row + j] = found.rows[begin[i] + j]
+            for c in range(m):
+                found.counts[to * m + c] = found.counts[(first + i) * m + c]
+            found.op[to], found.trigger[to] = found.op[first + i], found.trigger[first + i]
+            to += 1
+            to_row += length
+    found.fill[MATCHES], found.fill[ROWS] = to, to_row
+
+
+@inner
+def wander(start: int, comp: int, base: int, plan: Plan, graph: Graph, w: Walk, prog: Programs,
+           ev: Events, st: Stacks,
+           s: Scratch, found: Found, trigger: int) -> Found:
+    """Find the matches whose first event is `start`, taken for component `comp`."""
+    found.fill[MINE] = found.fill[STEPS] = 0
+    matches, rows = found.fill[MATCHES], found.fill[ROWS]
+    nodes = len(graph.component)
+    for e in range(graph.start[nodes], graph.start[nodes + 1]):
+        if graph.component[graph.to[e]] == comp:
+            found = _walk(start, e, base, plan, graph, w, prog, ev, st, s, found, trigger)
+            if found.fill[ERROR]:
+                return found
+    if graph.ambiguous:
+        _distinct(found, matches, rows, plan.m)
+    return found

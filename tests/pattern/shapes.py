@@ -1,0 +1,309 @@
+"""The meaning of groups, OR, AND, UNTIL and negated sequences, slow and obvious.
+
+A pattern is a tree; what is left of it after an event is another tree.  `ways` gives, for a tree,
+each part that the next event may be taken for, and the tree that is left then.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import combinations, pairwise
+from typing import Any
+
+from tests.pattern.oracle import Binding, Event, Part, Test, place, takes
+
+Tree = Any
+
+
+@dataclass(frozen=True)
+class Take:
+    part: Part
+    least: int
+    most: float
+    begun: bool = False
+    within: int | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    items: tuple[tuple[str | None, Tree], ...]
+
+
+@dataclass(frozen=True)
+class Loop:
+    body: Tree
+    number: int
+    least: int
+    most: float
+    greedy: bool = False
+    until: Part | None = None
+    now: Tree = None  # what is left of the round
+    done: int = 0
+
+
+@dataclass(frozen=True)
+class Or:
+    options: tuple[Tree, ...]
+
+
+@dataclass(frozen=True)
+class And:
+    items: tuple[Tree, ...]
+
+
+@dataclass(frozen=True)
+class Not:
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True)
+class Way:
+    part: Part
+    rest: Tree
+    arrow: str | None = None
+    passed: tuple[Not, ...] = ()
+    rounds: frozenset[int] = frozenset()
+    between: tuple[Part, ...] = ()
+    at: tuple[Part, ...] = ()
+    within: int | None = None
+
+
+@dataclass
+class Query:
+    tree: Tree
+    parts: list[Part]
+    window: int
+    many: set[str]
+    tests: list[tuple[set[str], Test]] = field(default_factory=list)
+    scoped: list[tuple[set[str], int, Test]] = field(default_factory=list)
+    against: dict[str, list[Test]] = field(default_factory=dict)
+    key: Callable[[Event], Any] = lambda event: None
+
+
+def empty(tree: Tree) -> tuple[Not, ...] | None:
+    """What is passed by leaving the rest out; None if it cannot be left out."""
+    match tree:
+        case Take():
+            return () if tree.least <= 0 else None
+        case Not():
+            return (tree,)
+        case Row():
+            found = [empty(item) for _, item in tree.items]
+            return None if None in found else tuple(n for f in found for n in f)
+        case Or():
+            return next((f for f in map(empty, tree.options) if f is not None), None)
+        case And():
+            return None
+        case Loop():
+            least = 0 if empty(tree.body) is not None else tree.least
+            if tree.now is None:
+                return () if least == 0 else None
+            return empty(tree.now) if tree.done >= least else None
+
+
+def ways(tree: Tree) -> tuple[list[Way], list[Way]]:
+    """Those that a greedy loop prefers, and the others; what is further ahead comes first."""
+    match tree:
+        case Take():
+            if tree.most <= 0:
+                return [], []
+            rest = replace(tree, least=tree.least - 1, most=tree.most - 1, begun=True)
+            return [], [Way(tree.part, rest, tree.part.inside if tree.begun else None,
+                            within=tree.within)]
+        case Not():
+            return [], []
+        case Row():
+            return row_ways(tree)
+        case Or():
+            return [], [w for option in tree.options for part in ways(option) for w in part]
+        case And():
+            found = []
+            for i, item in enumerate(tree.items):
+                others = tree.items[:i] + tree.items[i + 1:]
+                left = And(others) if others else Row(())
+                found += [replace(w, rest=Row(((None, w.rest), (None, left))))
+                          for part in ways(item) for w in part]
+            return [], found
+        case Loop():
+            return loop_ways(tree)
+
+
+def row_ways(row: Row) -> tuple[list[Way], list[Way]]:
+    if not row.items:
+        return [], []
+    (arrow, head), rest = row.items[0], Row(row.items[1:])
+
+    def inside(w: Way) -> Way:
+        return replace(w, rest=Row(((None, w.rest), *rest.items)),
+                       arrow=arrow if w.arrow is None else w.arrow)
+
+    pinned, normal = ([inside(w) for w in some] for some in ways(head))
+    passed = empty(head)
+    if passed is None:
+        return pinned, normal
+    ahead = [replace(w, passed=passed + w.passed) for part in ways(rest) for w in part]
+    return pinned, ahead + normal
+
+
+def loop_ways(loop: Loop) -> tuple[list[Way], list[Way]]:
+    stop = (loop.until,) if loop.until else ()
+
+    def entered(passed: tuple[Not, ...], between: tuple[Part, ...]) -> list[Way]:
+        return [replace(w, rest=replace(loop, now=w.rest, done=loop.done + 1),
+                        rounds=w.rounds | {loop.number}, passed=passed + w.passed,
+                        between=w.between + between, at=w.at + stop)
+                for part in ways(loop.body) for w in part]
+
+    if loop.now is None:
+        return [], entered((), ())
+    pinned, normal = ([replace(w, rest=replace(loop, now=w.rest), between=w.between + stop,
+                               at=w.at + stop) for w in some] for some in ways(loop.now))
+    passed = empty(loop.now)
+    again = entered(passed, stop) if passed is not None and loop.done < loop.most else []
+    greedy = loop.greedy and loop.done >= (0 if empty(loop.body) is not None else loop.least)
+    return (pinned + again, normal) if greedy else (pinned, again + normal)
+
+
+def rows_in(parts: tuple[Part, ...], events: list[Event]) -> Iterator[Binding]:
+    """Every choice of an unwanted row."""
+    if not parts:
+        yield {}
+        return
+    part, *rest = parts
+    fits = sorted((e for e in events if takes(part, e)), key=place)
+    most = int(min(part.limit, len(fits)))
+    for size in range(part.least, most + 1):
+        for run in combinations(fits, size):
+            if any(place(a) >= place(b) for a, b in pairwise(run)):
+                continue
+            later = [e for e in events if not run or place(e) > place(run[-1])]
+            for more in rows_in(tuple(rest), later):
+                yield {part.variable: list(run) if part.kleene else run[0] if run else None, **more}
+
+
+def unwanted(query: Query, bad: tuple[Part, ...], inside: list[Event], binding: Binding) -> bool:
+    tests = [t for p in bad for t in query.against.get(p.variable, [])]
+    return any(all(test({**binding, **row}) for test in tests) for row in rows_in(bad, inside)
+               if any(row.values()))
+
+
+def matches(query: Query, events: list[Event], select: str) -> Counter[Any]:
+    found: dict[Any, Any] = {}  # a match may be come by in several ways
+    for key in {query.key(e) for e in events}:
+        mine = sorted((e for e in events if query.key(e) == key), key=place)
+        for binding in _of_partition(query, mine, select):
+            runs = [(p.variable, as_list(binding[p.variable])) for p in query.parts
+                    if not p.negated]
+            found[tuple((v, tuple(map(id, run))) for v, run in runs)] = tuple(
+                (v, tuple(e["_id"] for e in run)) for v, run in runs)
+    return Counter(found.values())
+
+
+def as_list(got: Any) -> list[Event]:
+    return got if isinstance(got, list) else [] if got is None else [got]
+
+
+Step = tuple[Way, Event, dict[int, int]]
+
+
+def _of_partition(query: Query, events: list[Event], select: str) -> Iterator[Binding]:
+    def bound(steps: list[Step]) -> Binding:
+        binding: Binding = {p.variable: [] if p.variable in query.many else None
+                            for p in query.parts}
+        for way, event, _ in steps:
+            v = way.part.variable
+            binding[v] = [*binding[v], event] if v in query.many else event
+        return binding
+
+    def holds(steps: list[Step], new: str | None) -> bool:
+        """All tests, or those that speak of the event just taken."""
+        binding = bound(steps)
+        for names, test in query.tests:
+            if (new is not None and new not in names) or any(
+                    not binding[n] for n in names):
+                continue
+            lists = [n for n in names if n in query.many]
+            for e in binding[lists[0]] if lists else [None]:
+                if not test({**binding, **({lists[0]: e} if lists else {})}):
+                    return False
+        for names, loop, test in query.scoped:
+            for turn in {rounds.get(loop) for _, _, rounds in steps}:
+                here = {w.part.variable: e for w, e, r in steps if r.get(loop) == turn}
+                if names <= set(here) and not test(here):
+                    return False
+        return True
+
+    def fits(steps: list[Step], way: Way, event: Event) -> list[Step] | None:
+        last = steps[-1][1] if steps else None
+        if last and way.within is not None and event["time"] - last["time"] > way.within:
+            return None
+        binding = bound(steps)
+        for stop in way.between if last else ():
+            if unwanted(query, (stop,), [e for e in events
+                                         if place(last) < place(e) < place(event)], binding):
+                return None
+        for stop in way.at:
+            if unwanted(query, (stop,), [event], binding):
+                return None
+        rounds = dict(steps[-1][2]) if steps else {}
+        for loop in way.rounds:
+            rounds[loop] = rounds.get(loop, 0) + 1
+        new = [*steps, (way, event, rounds)]
+        return new if holds(new, way.part.variable) else None
+
+    def clear(steps: list[Step]) -> bool:
+        binding, chain = bound(steps), [e for _, e, _ in steps]
+        first, last = chain[0], chain[-1]
+        for i, (way, event, _) in enumerate(steps):
+            for bad in way.passed:
+                inside = [e for e in events if (
+                    place(chain[i - 1]) < place(e) < place(event) if i else
+                    last["time"] - query.window <= e["time"] and place(e) < place(first))]
+                if unwanted(query, bad.parts, inside, binding):
+                    return False
+        behind = [e for e in events if place(e) > place(last)
+                  and e["time"] <= first["time"] + query.window]
+        return not any(unwanted(query, bad.parts, behind, binding)
+                       for bad in empty(steps[-1][0].rest) or ())
+
+    def go(steps: list[Step]) -> Iterator[Binding]:
+        way, last, _ = steps[-1]
+        latest = steps[0][1]["time"] + query.window
+        pinned, normal = ways(way.rest)
+        options = pinned + normal
+        if way.part.greedy:
+            options.reverse()
+        later = [e for e in events if place(e) > place(last)]
+        inside = [e for e in later if e["time"] <= latest]
+        compete = [w for w in options if (w.arrow or select) != "skip_till_any"]
+        won: list[list[Step]] = []
+        for where in sorted(set(map(place, inside))):
+            for w in compete:
+                if (w.arrow or select) == "strict" and where != place(later[0]):
+                    continue
+                good = [fits(steps, w, e) for e in inside if place(e) == where and takes(w.part, e)]
+                won = [g for g in good if g is not None]
+                if won:
+                    break
+            if won:
+                break
+        for more in won:
+            yield from go(more)
+        if not won and empty(way.rest) is not None and holds(steps, None) and clear(steps):
+            yield bound(steps)
+        for w in options:
+            if (w.arrow or select) == "skip_till_any":
+                for e in inside:
+                    if takes(w.part, e):
+                        new = fits(steps, w, e)
+                        if new is not None:
+                            yield from go(new)
+
+    for event in events:
+        for way in (w for some in ways(query.tree) for w in some):
+            if takes(way.part, event):
+                steps = fits([], way, event)
+                if steps is not None:
+                    yield from go(steps)
