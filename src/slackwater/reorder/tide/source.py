@@ -14,7 +14,7 @@ _MEMORY = 1 / 64   # weight of a new observation in a mean, once there are that 
 _CLIP = 4.0        # an observation counts for no more than so many times the mean: one is no rule
 _DRIFT = 1 / 50    # the low end of delays rises so much more slowly than a mean would
 _SETTLED = 8       # so many events, and a rhythm counts
-_MARGIN = 1.25     # a rhythm foretells the low end of the gaps less so many times their spread
+_MARGIN = 10.0     # a rhythm foretells the low end of the gaps less so many times their spread
 _JUMP = 62         # sequence numbers further apart than this are a restart, not a gap
 
 
@@ -25,8 +25,8 @@ def edge_of(s: Records, patience: float) -> int:
     Its frontier; beyond it by its rhythm (a Poisson source has none), before it if its events swap.
     """
     ahead = 0.0
-    if s.count > _SETTLED:
-        ahead = max(s.low - _MARGIN * (s.gap - s.low), 0.0)
+    if s.count > 2:
+        ahead = max(s.low - _MARGIN / min(s.count - 1, _SETTLED) * (s.gap - s.low), 0.0)
     return int(s.frontier + np.int64(np.floor(ahead - patience * s.swap)))
 
 
