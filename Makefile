@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
+WARM := $(VENV)/.warm
 
 .DEFAULT_GOAL := help
 .PHONY: help setup warm demo test others quick onspark test-spark fuzz lint bench kill manual \
@@ -16,7 +17,7 @@ help:  ## this text
 	@echo
 	@echo "Needs Python 3.11 or newer and make; all else is fetched into $(VENV)."
 
-setup: $(STAMP)  ## make .venv, with the slackwater command in it
+setup: $(STAMP) $(WARM)  ## make .venv, with the slackwater command in it and its kernels compiled
 
 $(STAMP): requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Slackwater needs Python 3.11 or newer")'
@@ -24,14 +25,18 @@ $(STAMP): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
-	@echo "compiling the kernels, once: a few minutes"
+	@touch $@
+
+$(WARM): $(STAMP)
+	@echo "compiling the kernels, once: some two minutes"
 	$(BIN)/slackwater warm
 	@touch $@
 
-warm: setup  ## compile all kernels now; done already, it takes seconds
+warm: $(STAMP)  ## compile all kernels now; done already, it takes seconds
 	$(BIN)/slackwater warm --quiet
 
-demo: setup  ## a streaming job on local Spark: its own watermark against Slackwater
+# without `setup`: it compiles what it needs while it runs
+demo: $(STAMP)  ## a streaming job on local Spark: its own watermark against Slackwater
 	$(BIN)/python examples/demo.py
 
 # side by side: the tests of the one Spark session mostly wait for it, the others mostly compute;
@@ -46,47 +51,47 @@ test: warm  ## everything: style, types, all tests
 others: quick
 	$(BIN)/python -m pytest -q $(APART)
 
-onspark: setup  ## the tests of the shared Spark session, with brokers and sinks
+onspark: $(STAMP)  ## the tests of the shared Spark session, with brokers and sinks
 	$(BIN)/python -m pytest -q tests/spark $(APART:%=--ignore=%)
 
 # laid over .venv, and not in it: the other Spark is half a gigabyte, and all else is the same
 SPARKS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/slackwater/sparks
 
-test-spark: setup  ## the same on another Spark: make test-spark VERSION=4.2 (TESTS=... for some)
+test-spark: $(STAMP)  ## the same on another Spark: make test-spark VERSION=4.2 (TESTS=... for some)
 	@test -n "$(VERSION)" || { echo "say which: make test-spark VERSION=4.2"; exit 2; }
 	test -d $(SPARKS)/$(VERSION) || $(BIN)/python -m pip install --quiet \
 	  --target $(SPARKS)/$(VERSION) "pyspark==$(VERSION).*"
 	PYTHONPATH=$(SPARKS)/$(VERSION) $(BIN)/python -m pytest -q $(or $(TESTS),tests/spark) \
 	  $(APART:%=--ignore=%)
 
-quick: setup  ## the tests that need no Spark
+quick: $(STAMP)  ## the tests that need no Spark
 	$(BIN)/python -m pytest -q --ignore=tests/spark
 
-fuzz: setup  ## property tests with new random examples, FUZZ times as many (default 20), and TEXTS nearly-queries (1000000)
+fuzz: $(STAMP)  ## property tests with new random examples, FUZZ times as many (default 20), and TEXTS nearly-queries (1000000)
 	SLACKWATER_FUZZ=$(or $(FUZZ),20) $(BIN)/python -m pytest -q -m hypothesis --ignore=tests/spark
 	$(BIN)/python -m tests.query.fuzz $(or $(TEXTS),1000000)
 
-lint: setup  ## ruff and mypy
+lint: $(STAMP)  ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-bench: setup  ## speed as ratios against references, written to benchmarks/latest.json
+bench: $(STAMP)  ## speed as ratios against references, written to benchmarks/latest.json
 	$(BIN)/python -m benchmarks
 
-kill: setup  ## SIGKILLs of drivers, executors, gateways and brokers, nothing lost, nothing twice
+kill: $(STAMP)  ## SIGKILLs of drivers, executors, gateways and brokers, nothing lost, nothing twice
 	$(BIN)/python tests/spark/kill_driver.py --kills 10
 	$(BIN)/python tests/kill/run_kills.py --kills 30
 	$(BIN)/python tests/kill/run_kills.py --kills 20 --what overload
 
 # the theme prints an advertisement of its successor otherwise
-manual: setup  ## the manual, as pages in site/
+manual: $(STAMP)  ## the manual, as pages in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo "site/index.html"
 
-newcomer: setup  ## the tutorial as a new user has it: a wheel, everything fetched, a real topic
+newcomer: $(STAMP)  ## the tutorial as a new user has it: a wheel, everything fetched, a real topic
 	SLACKWATER_CLEAN=1 $(BIN)/python -m pytest -q tests/spark/test_new_user.py
 
-lock: setup  ## pin every dependency with its hash
+lock: $(STAMP)  ## pin every dependency with its hash
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --generate-hashes --no-header --no-emit-index-url --universal \
 	  --python-version 3.11 --all-extras --group dev pyproject.toml -o requirements.lock
