@@ -141,7 +141,9 @@ class Checkpoint:
         self._held = near_lock(self._pipeline.checkpoint)
 
     def _compare(self, old: dict[str, Any]) -> list[str]:
-        found = list(dict.fromkeys(changes(old, self._pipeline, drained=self._is_drained(old))))
+        # several queries may tell of one change; its values may be lists, which have no hash
+        found = list({str(c): c for c in changes(old, self._pipeline,
+                                                 drained=self._is_drained(old))}.values())
         refused = [c for c in found if c.refused is not None]
         if refused:
             raise SnapshotError(
