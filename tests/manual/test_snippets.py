@@ -7,13 +7,13 @@ import re
 import pyarrow as pa
 import pytest
 import yaml
-from slackwater.query.correlate_parse import parse_correlate
 
 from blocks import PAGES, ROOT, blocks_of, needs_spark, run_command, run_python
 from slackwater.core.errors import UnknownColumn
 from slackwater.core.events import Roles
 from slackwater.pipeline import parse
 from slackwater.query import QueryError, make_query, query_kind
+from slackwater.query import parse as parse_query
 from slackwater.query.event.query import event_pattern
 from world import make_world
 
@@ -81,7 +81,7 @@ def test_queries(block):
     if kind == "event":
         assert event_pattern(text)
     elif kind == "correlate":
-        assert parse_correlate(text)
+        assert parse_query(text)
     else:
         assert planned(text, dict(COLUMNS))
 
