@@ -1,4 +1,4 @@
-"""CASE, CAST, HAVING, arithmetic over aggregates and the ends of windows, against an oracle."""
+"""What SELECT has beside plain aggregates, against an oracle."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ SCHEMA = pa.schema([("time", pa.int64()), ("room", pa.string()), ("x", pa.int64(
 ROLES = Roles("time", unit="s")
 ITEMS = """MAX(x) - MIN(x) AS spread, AVG(x) * 2 AS twice, window_start AS a, window_end AS b,
     CASE WHEN SUM(x) > 9 THEN 'much' WHEN COUNT(x) = 0 THEN 'none' ELSE 'some' END AS what,
-    SUM(CASE room WHEN 'r' THEN x ELSE 0 END) AS mine, CAST(AVG(x) AS INTEGER) AS whole"""
+    SUM(CASE room WHEN 'r' THEN x ELSE 0 END) AS mine, CAST(AVG(x) AS INTEGER) AS whole,
+    COUNT(DISTINCT room) AS rooms, count(distinct x % 3) AS rests"""
 BY_SLIDE = f"SELECT {ITEMS} FROM s [RANGE 4 seconds, SLIDE 2 seconds] HAVING COUNT(*) > 1"
 BY_ROW = f"SELECT time, {ITEMS} FROM s [RANGE 4 seconds] HAVING COUNT(*) > 1"
 ROWS = st.lists(st.tuples(st.integers(0, 12), st.sampled_from(["r", "q"]),
@@ -38,7 +39,9 @@ def result(rows: list[tuple[int, str, int | None]], start: int, end: int) -> dic
         "spread": max(values) - min(values) if values else None,
         "twice": None if mean is None else mean * 2, "a": stamp(start), "b": stamp(end),
         "what": "much" if values and sum(values) > 9 else "some" if values else "none",
-        "mine": sum(known) if known else None, "whole": None if mean is None else int(mean)}
+        "mine": sum(known) if known else None, "whole": None if mean is None else int(mean),
+        "rooms": len({room for _, room, _ in rows}), "rests": len({abs(x) % 3 * (x > 0 or -1)
+                                                                    for x in values})}
 
 
 def oracle_by_slide(rows: list[tuple[int, str, int | None]]) -> list[dict[str, Any]]:
@@ -88,6 +91,7 @@ def test_on_a_frame():
     ("SELECT COUNT(*) FROM s [RANGE 1 s] HAVING", "HAVING needs a condition"),
     ("SELECT COUNT(*) FROM s [RANGE 1 s] HAVING COUNT(*)", "HAVING needs a condition"),
     ("SELECT x FROM s HAVING COUNT(*) > 1", "needs a window"),
+    ("SELECT SUM(DISTINCT x) FROM s [RANGE 1 s]", "there is no function 'sum_distinct'"),
     ("SELECT window_end FROM s", "needs a window"),
 ])
 def test_mistakes_are_told(text, says):

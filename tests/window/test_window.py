@@ -22,7 +22,7 @@ ASKED = [("count", None, None), ("count", "x", None), ("sum", "x", None), ("sum"
          ("avg", "x", None), ("avg", "n", None), ("min", "x", None), ("max", "n", None),
          ("min", "n", None), ("max", "x", None), ("stddev", "x", None), ("first", "x", None),
          ("last", "n", None), ("median", "x", None), ("quantile", "n", 0.9),
-         ("quantile", "x", 0.25)]
+         ("quantile", "x", 0.25), ("count_distinct", "n", None), ("count_distinct", "x", None)]
 AGGREGATES = [Aggregate(f, c, q if f == "quantile" else None) for f, c, q in ASKED]
 
 numbers = st.one_of(st.none(), st.floats(-1e6, 1e6), st.sampled_from([0.0, 1.5, float("nan")]))

@@ -14,7 +14,8 @@ from tests.checks import as_param
 EVENTS = sample_events()
 ROLES = Roles("time", "arrival", key=("key",))
 ASKED = (Aggregate("count"), Aggregate("sum", "value"), Aggregate("max", "value"),
-         Aggregate("median", "value"), Aggregate("stddev", "value"), Aggregate("last", "row"))
+         Aggregate("median", "value"), Aggregate("stddev", "value"), Aggregate("last", "row"),
+         Aggregate("count_distinct", "type"))
 
 
 def windowed(slide=None):

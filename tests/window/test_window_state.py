@@ -105,7 +105,9 @@ def test_cuts_restarts_and_time_passing_change_no_bit(rows, steps, span, slide, 
 
 
 @pytest.mark.parametrize("slide", ["1 day", "6 hours", "7 hours"])
-@pytest.mark.parametrize("asked", [PANED, [Aggregate("median", "few")]], ids=["panes", "ranks"])
+@pytest.mark.parametrize("asked", [PANED, [Aggregate("median", "few")],
+                                   [Aggregate("count_distinct", "few")]],
+                         ids=["panes", "ranks", "distinct"])
 def test_a_window_by_day_keeps_little(slide, asked):
     n = 200_000
     rng = np.random.default_rng(5)
@@ -124,7 +126,8 @@ def test_a_window_by_day_keeps_little(slide, asked):
 
 @pytest.mark.parametrize("slide", [None, 1_000, 250], ids=["per row", "tumbling", "sliding"])
 @pytest.mark.parametrize("asked", [[Aggregate("max", "x")], [Aggregate("sum", "x")],
-                                   [Aggregate("median", "x")]], ids=["max", "sum", "median"])
+                                   [Aggregate("median", "x")], [Aggregate("count_distinct", "x")]],
+                         ids=["max", "sum", "median", "distinct"])
 @pytest.mark.parametrize("group", [(), ("room",)], ids=["one group", "groups"])
 def test_a_burst_leaves_nothing(slide, asked, group):
     def push(logic, first, n):
@@ -144,7 +147,8 @@ def test_a_burst_leaves_nothing(slide, asked, group):
     assert len(logic.snapshot()) + sum(map(len, store.values())) <= small
     out = push(logic, 20_000, 50)
     assert out.late.num_rows == 0
-    assert len(logic.snapshot()) + sum(map(len, store.values())) <= small + 200
+    spare = 48_000 if asked[0].function == "count_distinct" else 200  # tables have whole pages
+    assert len(logic.snapshot()) + sum(map(len, store.values())) <= small + spare
 
 
 @pytest.mark.parametrize("slide", [None, 1_000], ids=["per row", "tumbling"])

@@ -16,6 +16,8 @@ def aggregate(function: str, values: Sequence[Any], q: float | None = None) -> A
     values = [v for v in values if v is not None and v == v]
     if function == "count":
         return len(values)
+    if function == "count_distinct":
+        return len(set(values))
     if not values:
         return None
     if function == "sum":

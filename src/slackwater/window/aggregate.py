@@ -10,7 +10,8 @@ from slackwater.core.errors import ConfigError, UnknownColumn, did_you_mean
 
 __all__ = ["FUNCTIONS", "Aggregate"]
 
-FUNCTIONS = ("count", "sum", "avg", "min", "max", "stddev", "first", "last", "median", "quantile")
+FUNCTIONS = ("count", "sum", "avg", "min", "max", "stddev", "first", "last", "median", "quantile",
+             "count_distinct")
 """Every aggregate function."""
 
 _ANY_TYPE = ("count",)
@@ -26,8 +27,10 @@ class Aggregate:
     exact and interpolate between neighbours.  FIRST and LAST go by time, among equal times by
     arrival.  A SUM of whole numbers, unsigned ones too, is an int64, NULL where it does not fit.
 
-    With a `slide`, windows keep one partial aggregate for each slide; MEDIAN and QUANTILE are the
-    exception: what they keep grows with the number of distinct values in each slide.
+    COUNT_DISTINCT is exact, of a column of any type that can be a key.
+
+    With a `slide`, windows keep one partial aggregate for each slide; MEDIAN, QUANTILE and
+    COUNT_DISTINCT are the exception: what they keep grows with the number of distinct values.
 
     Parameters
     ----------
@@ -79,6 +82,8 @@ class Aggregate:
             return pa.int64()
         if self.column not in schema.names:
             raise UnknownColumn(str(self.column), schema.names, role=self.function, step="window")
+        if self.function == "count_distinct":
+            return pa.int64()
         kind = schema.field(self.column).type
         number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
         stamp = pa.types.is_timestamp(kind) or pa.types.is_duration(kind)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from slackwater.core.kernel import Store
 from slackwater.window.aggregate import Aggregate
+from slackwater.window.aggregates.distinct import DistinctLane
 from slackwater.window.aggregates.extremes import Extremes
 from slackwater.window.aggregates.lane import Lane
 from slackwater.window.aggregates.pane_lane import PaneLane
@@ -19,6 +20,7 @@ from slackwater.window.schedule import NOTHING, Probes, Rows
 __all__ = ["Lanes"]
 
 Int64 = NDArray[np.int64]
+AnyLane = Lane | PaneLane | Extremes | DistinctLane
 
 
 class Lanes:
@@ -34,21 +36,26 @@ class Lanes:
         Length of a window, and from one start to the next (None: per row).
     grouped
         Whether there are groups.
+    store
+        Where lanes keep what they can load in parts.
     """
 
     def __init__(self, aggregates: Sequence[Aggregate], schema: pa.Schema, span: int,
-                 slide: int | None, grouped: bool) -> None:
+                 slide: int | None, grouped: bool, store: Store) -> None:
         self._aggregates = len(aggregates)
         self._no_rows = pa.RecordBatch.from_pylist([], schema)
-        by_column: dict[str | None, list[int]] = {}
+        by_column: dict[tuple[str | None, bool], list[int]] = {}
         for i, aggregate in enumerate(aggregates):
-            by_column.setdefault(aggregate.column, []).append(i)
-        self._lanes: list[tuple[str | None, Lane | PaneLane | Extremes, list[int]]] = []
-        for column, which in by_column.items():
+            distinct = aggregate.function == "count_distinct"
+            by_column.setdefault((aggregate.column, distinct), []).append(i)
+        self._lanes: list[tuple[str | None, AnyLane, list[int]]] = []
+        for (column, distinct), which in by_column.items():
             kind = None if column is None else schema.field(column).type
             name, asked = f"window/lane{len(self._lanes)}", [aggregates[i] for i in which]
-            lane: Lane | PaneLane | Extremes
-            if slide is not None:
+            lane: AnyLane
+            if distinct:
+                lane = DistinctLane(name, store, len(which))
+            elif slide is not None:
                 lane = PaneLane(name, kind, asked, slide, tumbling=slide == span)
             elif not grouped and Extremes.suits(asked):
                 lane = Extremes(name, kind, asked)
@@ -71,8 +78,13 @@ class Lanes:
         none: Int64 = np.zeros(0, np.int64)
         return self.run(self._no_rows, Rows(none, none, np.zeros(0, bool)), groups, probes)
 
-    def forget(self, groups: int, whose: Int64) -> None:
-        """Drop all values of these groups."""
+    def forget(self, groups: int, whose: Int64, *, in_panes: bool) -> None:
+        """Drop all values of these groups; their last window has left nothing in panes."""
+        if in_panes:
+            for _, lane, _ in self._lanes:
+                if isinstance(lane, DistinctLane):
+                    lane.forget(groups, whose)
+            return
         everything = np.full(len(whose), NOTHING)
         self.ask(groups, Probes(np.zeros_like(whose), whose, everything, everything))
 

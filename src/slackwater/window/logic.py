@@ -124,7 +124,7 @@ class WindowLogic(FollowerLogic):
         results = config.result_schema(schema)
         grouped = bool(config.group)
         self._no_rows = empty_rows(schema)
-        self._lanes = Lanes(config.aggregates, schema, self._span, slide, grouped)  # type: ignore[arg-type]
+        self._lanes = Lanes(config.aggregates, schema, self._span, slide, grouped, self.store)  # type: ignore[arg-type]
         self._windows: ByRow | BySlide = (
             ByRow(self._span, grouped, self._lanes, results, self.store) if slide is None
             else BySlide(self._span, slide, self._lanes, self._keys, results))  # type: ignore[arg-type]
@@ -183,8 +183,7 @@ class WindowLogic(FollowerLogic):
         groups.kept[whose] = False
         groups.due[whose] = NOTHING
         groups.floor[whose] = np.maximum(groups.floor[whose], theta[whose])
-        if self._config.slide is None:  # the last window of a slide has left no pane
-            self._lanes.forget(len(groups.last), whose)
+        self._lanes.forget(len(groups.last), whose, in_panes=self._config.slide is not None)
         if self._config.group:
             self._groups.reset(whose)
             self._keys.forget(whose)

@@ -298,6 +298,10 @@ class Builder:
                       for a in args if a is not None)
         return Call(function.lower(), given, at=at)
 
+    def distinct_call(self, at: Span, function: Token, value: Expr) -> Expr:
+        """`f(DISTINCT x)`, which is a function of its own."""
+        return Call(f"{function.lower()}_distinct", (value,), at=at)
+
 
 def plain(token: Token | str) -> str:
     """A name without its quotes."""
