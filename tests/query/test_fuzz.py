@@ -1,14 +1,11 @@
 from __future__ import annotations
 
-import pytest
-
 from tests.query import fuzz
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_no_text_gives_another_error_than_the_language_has(part):
-    found = [fuzz.tried(fuzz.text_of(seed)) for seed in range(part * 500, part * 500 + 500)]
-    assert {"taken", "refused"} <= set(found), "the texts are too far from queries, or too near"
+def test_no_text_gives_another_error_than_the_language_has():
+    found = {fuzz.tried(fuzz.text_of(seed)) for seed in range(2000)}
+    assert {"taken", "refused"} <= found, "the texts are too far from queries, or too near"
 
 
 def test_texts_are_grown_from_every_language():
