@@ -8,7 +8,7 @@ from importlib import resources
 
 from manual.reference.docstrings import describe, table
 from slackwater.pattern import EMIT, SELECT
-from slackwater.query import operators
+from slackwater.query.expr import operators
 from slackwater.window.aggregate import FUNCTIONS as AGGREGATES
 from slackwater.window.aggregate import Aggregate
 
@@ -43,7 +43,7 @@ def language_page() -> str:
         "In the notation of [Lark](https://github.com/lark-parser/lark): `[x]` may be left out, "
         '`"WORD"i` is a word in upper or lower case, `x*` any number of x.']
     for name, what in _GRAMMARS.items():
-        text = resources.files("slackwater.query").joinpath(f"{name}.lark").read_text()
+        text = resources.files("slackwater.query.grammar").joinpath(f"{name}.lark").read_text()
         parts += [f"### {what}", f"```text\n{text.strip()}\n```"]
     return "\n\n".join(parts) + "\n"
 

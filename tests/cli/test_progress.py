@@ -17,7 +17,7 @@ from slackwater.pipeline.metrics import Numbers
 COMMANDS = {
     "generate": (["generate", "g-2", "--out", "g.csv"], "30,000 rows, writing g.csv"),
     "evaluate": (["evaluate", "g-2", "--policy", "sba,kslack"], "evaluate: g-2 kslack"),
-    "tune": (["tune", "g-2", "--loss", "1%", "--sample", "400"], "tune: Tide"),
+    "tune": (["tune", "g-2", "--loss", "1%", "--sample", "400"], "/70"),
     "reproduce": (["reproduce", "dratio-promise", "--quick", "--out", "r"], "[ 1/1]"),
 }
 
