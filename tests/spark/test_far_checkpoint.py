@@ -57,7 +57,7 @@ def rows(tmp_path, out="out"):
 def test_a_pipeline_goes_on_from_it_and_knows_what_it_was(spark, tmp_path, quick):
     for number in (1, 2):
         more(tmp_path, number)
-        run_pipeline(pipeline(tmp_path), spark, until_done=True)
+        run_pipeline(pipeline(tmp_path), spark, until_done=True, keep_held=True)
     assert rows(tmp_path) == [1, 2]
     assert not (tmp_path / "check" / "point.lock").exists(), "let go at the end"
     written = sorted(p.name for p in (tmp_path / "check" / "point" / "identity").glob("*.json"))

@@ -41,6 +41,7 @@ def test_a_checkpoint_tells_what_is_held_and_how_far_each_key_has_come(spark, tm
 
 
 def test_a_folder_without_a_state_is_named(spark, tmp_path):
+    (tmp_path / "something").touch()
     with pytest.raises(ConfigError, match="no query with a state"):
         read_state(spark, str(tmp_path))
     with pytest.raises(ConfigError, match="no such checkpoint"):

@@ -107,7 +107,8 @@ def query_logs(session: SparkSession, checkpoint: str) -> dict[str, QueryLog]:
     """The queries in a pipeline's checkpoint folder, or the one whose folder it is, by name."""
     root = folder_of(session, checkpoint)
     if not root.names(""):
-        raise ConfigError("there is no such checkpoint folder", step="state", got=checkpoint)
+        raise ConfigError("there is no such checkpoint folder, or it is empty", step="state",
+                          got=checkpoint)
     bare = checkpoint.rstrip("/")
     names = root.names("queries")
     found = ({name: QueryLog(session, f"{bare}/queries/{name}") for name in names} if names else
