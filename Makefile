@@ -36,8 +36,8 @@ warm: $(STAMP)  ## compile all kernels now; done already, it takes seconds
 	$(BIN)/slackwater warm --quiet
 
 # without `setup`: it compiles what it needs while it runs
-demo: $(STAMP)  ## a streaming job on local Spark: its own watermark against Slackwater
-	$(BIN)/python examples/demo.py
+demo: $(STAMP)  ## the whole story on local Spark: Spark alone and Slackwater against the truth
+	$(BIN)/slackwater demo
 
 # side by side: the tests of the one Spark session mostly wait for it, the others mostly compute;
 # those that start a Spark of their own go with the others, which are done sooner

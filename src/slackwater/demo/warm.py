@@ -25,7 +25,7 @@ def warm_up(pipeline: Pipeline, names: tuple[str, ...]) -> None:
     rows = make_plant(seconds=60).table
     ways: dict[str, Callable[[str], object]] = {
         "ordered": lambda _: slackwater.reorder(
-            rows, "Tide(loss=1%)", time="time", arrival="received", source="node"),
+            rows, "Tide(loss=0.1%)", time="time", arrival="received", source="node"),
         "means": lambda text: slackwater.query(rows, text, time="time", arrival="time"),
         "leaks": lambda text: slackwater.match(
             rows, text, time="time", arrival="time", type="what", slack="0s"),
