@@ -11,7 +11,6 @@ from slackwater.core.errors import ConfigError
 from slackwater.gateway import Limits, Log, LogReader
 from slackwater.gateway.places import readers
 from slackwater.pipeline.connectors import GatewaySource
-from slackwater.spark.admission import BOUNDED
 from slackwater.spark.sources.gateway import read
 
 COLUMNS = {"time": "timestamp", "device": "string", "value": "double", "_topic": "string"}
@@ -40,7 +39,6 @@ def run(df, checkpoint):
     return [rows for _, rows in sorted(batches.items()) if rows]
 
 
-@pytest.mark.skipif(not BOUNDED, reason="Spark 4.1 does not tell sources how much to read")
 def test_the_log_is_read_once_over_restarts_and_again_on_replay(spark, tmp_path):
     folder, checkpoint = tmp_path / "log", tmp_path / "checkpoint"
     limits = Limits(segment_size=2000, retain_size=8000, min_free=0, look_every=0.02)

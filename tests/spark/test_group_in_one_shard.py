@@ -40,13 +40,6 @@ sinks:
 STREAMS = ("clean", "by_room", "all", "twice", "pairs", "again")
 
 
-class Store(MemoryStore):
-    """Where a shard's blobs are."""
-
-    def flush(self) -> None:
-        """They are there already."""
-
-
 def group():
     pipeline = parse(TEXT, "p.yaml", {})
     schema = next(s for n, s in pipeline.schemas.items() if str(n) == "raw")
@@ -92,13 +85,13 @@ def events(seed: int, rows: int = 300) -> pa.RecordBatch:
 def run(batch: pa.RecordBatch, cuts: list[int], *, restart: bool, ticks: bool,
         parts: int) -> dict[tuple[str, str], list[dict]]:
     """Micro-batches that end at cuts, each in some partitions, at different places of the input."""
-    head, store = Head(1), Store()
+    head, store = Head(1), MemoryStore()
     found: dict[tuple[str, str], list[dict]] = {}
 
     def step(rows: list[Row]) -> None:
         nonlocal head
         if restart:
-            head = Head.from_row(head.to_row())
+            head = Head.from_text(head.to_text())
         for out in list(ShardRun(GROUP, head, store).run(rows)):
             if out.blob is not None:
                 found.setdefault((out.stream, out.status), []).extend(
@@ -175,7 +168,7 @@ def test_a_silent_source_does_not_wait_for_a_busy_one():
     wanted = {name: frozenset(("ready", "late")) for name in ("one", "two", "near")}
     (group,) = wire(list(pipeline.steps.values()), {"a": schema, "b": schema}, wanted, 4, {}).groups
     assert len(group.labels) == 1
-    head, store, found = Head(1), Store(), []
+    head, store, found = Head(1), MemoryStore(), []
 
     def step(tick: int, **rows: list[int]) -> None:
         told = [Row(shard=0, step=None, input=TICK, part=-1, chunk=0, blob=None, clock=tick)]

@@ -40,13 +40,6 @@ sinks:
 """
 
 
-class Store(MemoryStore):
-    """Where a shard's blobs are."""
-
-    def flush(self) -> None:
-        """They are there already."""
-
-
 @pytest.fixture(scope="module")
 def wired():
     pipeline = parse(TEXT, "p.yaml", {})
@@ -86,11 +79,11 @@ def test_a_step_of_a_pipeline_in_micro_batches(wired, every):
     batch = events(schema)
     found: dict[str, list[dict]] = {"direct": [], "after": []}
     for group in groups.groups:
-        head, store, first = Head(len(group.labels)), Store(), group.parts[0].name
+        head, store, first = Head(len(group.labels)), MemoryStore(), group.parts[0].name
 
         def step(rows, group=group, store=store):
             nonlocal head
-            head = Head.from_row(head.to_row())
+            head = Head.from_text(head.to_text())
             for out in list(ShardRun(group, head, store).run(rows)):
                 if out.blob is not None and out.stream in found:
                     assert out.status == "ready"

@@ -1,14 +1,15 @@
-"""A shard's state on Spark: named blobs in a map state, and a small head beside them."""
+"""A shard's state on Spark: a head with the small blobs, and a map of the others."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
 from slackwater.core.kernel import Store
+from slackwater.spark.near import Near
 
 __all__ = ["Head", "SparkStore", "StepStore"]
 
@@ -16,13 +17,20 @@ __all__ = ["Head", "SparkStore", "StepStore"]
 class SparkStore:
     """A `kernel.Store` over Spark's state store.
 
-    A state call costs a round trip of 30–100 µs, so writes wait in memory until `flush`: a page
-    that is written and dropped within a micro-batch costs none.
+    A state call costs a round trip of 30–100 µs, and more where cores are few.  So writes wait in
+    memory until `flush`: a page that is written and dropped within a micro-batch costs none.  And
+    small blobs live *near*: together in one value beside the head, which is read and written
+    anyway.  A blob is in one place, near or in the map.
     """
 
     def __init__(self, handle: StatefulProcessorHandle) -> None:
         self._map = handle.getMapState("blobs", "name string", "blob binary")
         self._waiting: dict[str, bytes | None] = {}
+        self._near = Near()
+
+    def open(self, near: bytes | None) -> None:
+        """Begin with a shard: what it has near."""
+        self._near, self._waiting = Near.from_bytes(near), {}
 
     def get(self, name: str) -> bytes:
         """Fetch a blob."""
@@ -30,6 +38,8 @@ class SparkStore:
             waiting = self._waiting[name]
             assert waiting is not None, f"{name} was dropped"
             return waiting
+        if name in self._near.blobs:
+            return self._near.blobs[name]
         value = self._map.getValue((name,))
         if value is None:
             raise KeyError(name)
@@ -45,18 +55,26 @@ class SparkStore:
 
     def drop_all(self, prefix: str) -> None:
         """Delete every blob whose name begins so."""
-        for (name,) in list(self._map.keys()):
+        far = [name for (name,) in list(self._map.keys())] if self._near.others else []
+        for name in [*self._near.blobs, *far]:
             if name.startswith(prefix):
                 self.drop(name)
 
-    def flush(self) -> None:
-        """Hand everything that waits to Spark, which commits it with the micro-batch."""
+    def flush(self) -> bytes:
+        """Hand all that waits and is not near to Spark, which commits it with the micro-batch.
+
+        Returns what is near, to be kept with the head.
+        """
+        near = self._near
         for name, blob in self._waiting.items():
-            if blob is None:
-                self._map.removeKey((name,))
-            else:
+            was_near = near.remove(name)
+            if blob is not None and not near.add(name, blob):
                 self._map.updateValue((name,), (blob,))
+                near.others = True
+            elif not was_near and near.others:
+                self._map.removeKey((name,))
         self._waiting = {}
+        return near.to_bytes()
 
 
 @dataclass(frozen=True)
@@ -106,7 +124,8 @@ class Head:
     tick: dict[str, int | None] = field(default_factory=dict)
     ticked: dict[str, int] = field(default_factory=dict)
 
-    SCHEMA: ClassVar[str] = "head string"
+    SCHEMA: ClassVar[str] = "head string, near binary"
+    """With what `SparkStore` has near."""
 
     def read_on(self, step: str, parts: dict[int, dict[int, int]], tick: int | None) -> None:
         """Rows have come in: for each input, the greatest arrival of each of its partitions.
@@ -127,11 +146,11 @@ class Head:
         latest = self.latest.get(step)
         return None if latest is None else latest + max(tick - since, 0)
 
-    def to_row(self) -> tuple[Any, ...]:
-        """For ValueState.update."""
-        return (json.dumps(asdict(self)),)
+    def to_text(self) -> str:
+        """For the state."""
+        return json.dumps(asdict(self))
 
     @classmethod
-    def from_row(cls, row: tuple[Any, ...]) -> Head:
-        """From ValueState.get."""
-        return cls(**json.loads(row[0]))
+    def from_text(cls, text: str) -> Head:
+        """From the state."""
+        return cls(**json.loads(text))

@@ -50,11 +50,12 @@ class GroupProcessor(StatefulProcessor):
                           rows=ipc_batch(blob).num_rows, blob=blob, stats=None)
             return
         row = self._head.get()
-        head = Head(len(group.labels)) if row is None else Head.from_row(row)
-        before = head.to_row()
+        head = Head(len(group.labels)) if row is None else Head.from_text(row[0])
+        self._store.open(None if row is None else row[1])
         yield from ShardRun(group, head, self._store).run(list(rows))
-        if head.to_row() != before:  # a write, and a row in the checkpoint, that nobody needs
-            self._head.update(head.to_row())
+        after = (head.to_text(), self._store.flush())
+        if row is None or after != (row[0], bytes(row[1])):
+            self._head.update(after)  # else a write, and a row in the checkpoint, that nobody needs
 
     def close(self) -> None:
         """Nothing is open."""

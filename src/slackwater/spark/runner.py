@@ -40,11 +40,7 @@ _SHARDS = 8
 
 def arrow_schema(df: DataFrame) -> pa.Schema:
     """The columns of a DataFrame, as kernels see them."""
-    try:
-        found = to_arrow_schema(df.schema, timezone="UTC")
-    except TypeError:  # Spark 4.1 knows no other zone
-        found = to_arrow_schema(df.schema)
-    return canonical_schema(found)
+    return canonical_schema(to_arrow_schema(df.schema, timezone="UTC"))
 
 
 def carry(dfs: DataFrame | tuple[DataFrame, DataFrame], what: OperatorSpec, *,

@@ -20,7 +20,9 @@ from slackwater.core.errors import ConfigError
 
 __all__ = ["find_java", "local_session", "open_session", "settings"]
 
-_ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_STREAMING = "org.apache.spark.sql.execution.streaming"
+_ROCKSDB = f"{_STREAMING}.state.RocksDBStateStoreProvider"
+_PLAIN_FILES = f"{_STREAMING}.checkpointing.FileSystemBasedCheckpointFileManager"
 
 
 def settings() -> dict[str, str]:
@@ -40,6 +42,10 @@ def settings() -> dict[str, str]:
         "spark.sql.session.timeZone": "UTC",
         # larger Arrow batches: packing costs per batch, and blobs are made of many rows anyway
         "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+        # Spark talks to Python workers over loopback TCP with Nagle's algorithm on, so that each
+        # task with Python in it waits 40 ms for a delayed acknowledgement, and each micro-batch has
+        # several; domain sockets know no such wait
+        "spark.python.unix.domain.socket.enabled": "true",
     }
 
 
@@ -62,6 +68,10 @@ def local_session(app: str = "slackwater", *, cores: int = 2, log: Path | None =
     return _classic(app, f"local[{cores}]", log, {
         # one shard a core: more only adds a task's fixed cost to every micro-batch
         "spark.sql.shuffle.partitions": str(cores),
+        # Spark's first choice starts `readlink` and `chmod` as processes for every file that a
+        # micro-batch writes to a checkpoint on a local disk: a hundred milliseconds; this one is
+        # the same without, and a rename on a local disk is atomic either way
+        "spark.sql.streaming.checkpointFileManagerClass": _PLAIN_FILES,
         **_LOOPBACK,
         **(extra or {}),
     })
@@ -151,7 +161,8 @@ def _remote(app: str, remote: str, extra: dict[str, str]) -> SparkSession:
 
 
 # what only the server's own start can decide
-_AT_START = ("spark.jars.packages", "spark.jars", "spark.driver.memory")
+_AT_START = ("spark.jars.packages", "spark.jars", "spark.driver.memory",
+             "spark.python.unix.domain.socket.enabled")
 
 
 @contextmanager

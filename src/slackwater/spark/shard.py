@@ -60,7 +60,6 @@ class ShardRun:
                 mine = [ipc_batch(r.blob) for r in blobs if (r.step, r.input) == (part.name, at)]
                 self._given[part.name, at] = mine
             yield from self._part(part, ended)
-        self._store.flush()
 
     # -- a step ---------------------------------------------------------------------------------
 

@@ -14,9 +14,9 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from slackwater.spark.admission import ReadLimit, SupportsTriggerAvailableNow
 from slackwater.spark.shard import FINISH, TICK
 
 __all__ = ["ticks"]
@@ -72,7 +72,6 @@ class TicksReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._finish = options["finish"] == "True"
         self._still = self._every == 0
         self._ended: int | None = None
-        self._last: dict[str, int] | None = None
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """No ticks in a run that only takes what is there, as befits a replay."""
@@ -80,24 +79,13 @@ class TicksReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
         """Now."""
-        self._last = {"tick": time.time_ns() // 1000, "ends": 0}
-        return self._last
+        return {"tick": time.time_ns() // 1000, "ends": 0}
 
-    def latestOffset(self, start: dict[str, int] | None = None,  # noqa: N802
-                     limit: ReadLimit | None = None) -> dict[str, int]:
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
         """Now, if long enough after the last tick; a clock that was set back gives none."""
-        if start is None:
-            # Spark 4.1 does not say: after a restart the first tick comes at once
-            start = {"tick": 0, "ends": 0} if self._last is None else self._last
-            self._last = self._next(start, time.time_ns() // 1000)
-            return self._last
-        return self._next(start, start["ends"] + 1)
-
-    def _next(self, start: dict[str, int], end: int) -> dict[str, int]:
-        """The offset after `start`; `end` is a greater number than any that told of an end."""
         if self._finish:
             if self._ended is None:
-                self._ended = end
+                self._ended = start["ends"] + 1
             return {**start, "ends": self._ended}
         now = time.time_ns() // 1000
         passed = not self._still and now - start["tick"] >= self._every

@@ -122,5 +122,5 @@ def _shards(session: SparkSession, log: QueryLog) -> dict[str, int]:
             log.address).select("value.head").collect()
     except PySparkException:
         return {}
-    heads = [Head.from_row(row) for row in rows]
+    heads = [Head.from_text(row.head) for row in rows]
     return {step: head.shards for head in heads for step in sorted(head.held) if "~" not in step}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from slackwater.core.kernel import MemoryStore
 from slackwater.core.state.survey import Survey, survey
 from slackwater.spark._state import Head
+from slackwater.spark.near import Near
 from slackwater.spark.run.query_log import query_logs
 
 __all__ = ["StepState", "read_state"]
@@ -74,10 +75,12 @@ def read_state(session: SparkSession, checkpoint: str, *, most: int = 10) -> lis
 def _steps(session: SparkSession, query: str, place: str, most: int) -> list[StepState]:
     steps: dict[tuple[int, str], StepState] = {}
     for row in _variable(session, place, "head").collect():
-        head = Head(**json.loads(row.value.head))
-        for step, held in head.held.items():
+        for step, held in Head.from_text(row.value.head).held.items():
             steps[row.key.shard, step] = StepState(query, step, row.key.shard, row.partition_id,
                                                    held)
+        for name, blob in Near.from_bytes(row.value.near).blobs.items():
+            _count(steps, row.key.shard, name.partition("/")[0], len(blob), 1)
+            _read(steps, row.key.shard, name, blob)
     blobs = _variable(session, place, "blobs").select(
         F.col("key.shard").alias("shard"), F.col("user_map_key.name").alias("name"),
         F.col("user_map_value.blob").alias("blob"))
@@ -85,17 +88,26 @@ def _steps(session: SparkSession, query: str, place: str, most: int) -> list[Ste
                          F.length("blob").alias("bytes"))
     for row in sizes.groupBy("shard", "step").agg(
             F.sum("bytes").alias("bytes"), F.count("*").alias("blobs")).collect():
-        if (row.shard, row.step) in steps:
-            steps[row.shard, row.step].bytes = row.bytes
-            steps[row.shard, row.step].blobs = row.blobs
+        _count(steps, row.shard, row.step, row.bytes, row.blobs)
     for row in blobs.where(F.col("name").rlike(_WANTED)).toLocalIterator():
-        step, _, name = row["name"].partition("/")
-        if (row.shard, step) in steps:
-            steps[row.shard, step].store[name] = bytes(row.blob)
+        _read(steps, row.shard, row["name"], bytes(row.blob))
     for state in steps.values():
         if "index" in state.store:
             state.found = survey(state.store["index"], state.store, most=most)
     return [steps[key] for key in sorted(steps, key=lambda key: (key[1], key[0]))]
+
+
+def _count(steps: dict[tuple[int, str], StepState], shard: int, step: str, size: int,
+           blobs: int) -> None:
+    if (shard, step) in steps:
+        steps[shard, step].bytes += size
+        steps[shard, step].blobs += blobs
+
+
+def _read(steps: dict[tuple[int, str], StepState], shard: int, path: str, blob: bytes) -> None:
+    step, _, name = path.partition("/")
+    if (shard, step) in steps and re.match(_WANTED, path):
+        steps[shard, step].store[name] = blob
 
 
 def _variable(session: SparkSession, place: str, name: str) -> DataFrame:

@@ -13,6 +13,12 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
 from pyspark.sql.types import StructType
 
 from slackwater.core.errors import ConfigError
@@ -20,12 +26,6 @@ from slackwater.gateway.places import Place, reader_name
 from slackwater.gateway.read import LogReader, Span
 from slackwater.gateway.slots import Slot
 from slackwater.pipeline.connectors import GatewaySource
-from slackwater.spark.admission import (
-    ReadAllAvailable,
-    ReadLimit,
-    ReadMaxRows,
-    SupportsTriggerAvailableNow,
-)
 from slackwater.spark.sources.json_values import from_json_text
 
 __all__ = ["GatewayLog", "read"]
@@ -56,7 +56,7 @@ def read(session: SparkSession, config: GatewaySource) -> DataFrame:
     reader = (session.readStream.format(GatewayLog.name()).option("folder", config.path)
               .option("starting", config.starting)
               .option("reader", reader_name(config.reader or "default")))
-    if config.max_rows is not None:  # Spark 4.1 trips over an option that is None
+    if config.max_rows is not None:
         reader = reader.option("maxRows", config.max_rows)
     return from_json_text(reader.load(), F.col("event"), F.col("arrival"), config.columns)
 
@@ -112,11 +112,8 @@ class GatewayLogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if self._log.first().record <= place.record:
                 return place.to_json()
 
-    def latestOffset(self, start: dict[str, int] | None = None,  # noqa: N802
-                     limit: ReadLimit | None = None) -> dict[str, int]:
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
         """The log's durable end, or as far as the limit allows."""
-        if start is None:
-            return self._log.end().to_json()
         begin = Place.from_json(start)
         if self._slot is None:
             self._held().start(begin)  # a restart from a checkpoint

@@ -1,0 +1,87 @@
+"""The state of a shard is what was put and not dropped, wherever its blobs are kept."""
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from slackwater.spark._state import SparkStore
+
+NAMES = st.sampled_from([f"{step}/{n}" for step in ("a", "b") for n in range(6)])
+SIZES = st.sampled_from([0, 1, 100, 3000, 16_384, 16_386, 20_000, 40_000])
+CALLS = st.one_of(st.tuples(st.just("put"), NAMES, SIZES), st.tuples(st.just("drop"), NAMES),
+                  st.tuples(st.just("drop_all"), st.sampled_from(["a/", "b/"])),
+                  st.tuples(st.just("flush")))
+
+
+class Map:
+    """A map state of one shard, with the calls that Spark's has; it counts them."""
+
+    def __init__(self):
+        self.there, self.calls = {}, 0
+
+    def getMapState(self, *_):  # noqa: N802
+        return self
+
+    def getValue(self, key):  # noqa: N802
+        self.calls += 1
+        return self.there.get(key)
+
+    def updateValue(self, key, value):  # noqa: N802
+        self.calls += 1
+        self.there[key] = value
+
+    def removeKey(self, key):  # noqa: N802
+        self.calls += 1
+        self.there.pop(key, None)
+
+    def keys(self):
+        self.calls += 1
+        return iter(list(self.there))
+
+
+@given(calls=st.lists(CALLS, max_size=60))
+def test_what_was_put_is_there_over_micro_batches(calls):
+    spark, want, near = Map(), {}, None
+    store = SparkStore(spark)
+    store.open(None)
+    for n, (call, *args) in enumerate(calls):
+        if call == "put":
+            name, size = args
+            want[name] = n.to_bytes(2, "big") * (size // 2)
+            store.put(name, want[name])
+        elif call == "drop" and args[0] in want:
+            store.drop(args[0])
+            del want[args[0]]
+        elif call == "drop_all":
+            near = store.flush()
+            store.drop_all(args[0])
+            want = {name: blob for name, blob in want.items() if not name.startswith(args[0])}
+        elif call == "flush":
+            near = store.flush()
+            assert len(near) < 33_000
+            store = SparkStore(spark)
+            store.open(bytes(near))
+        assert {name: store.get(name) for name in want} == want
+    near = store.flush()
+    store = SparkStore(spark)
+    store.open(near)
+    for name in [f"{step}/{n}" for step in ("a", "b") for n in range(6)]:
+        if name in want:
+            assert store.get(name) == want[name]
+        else:
+            with pytest.raises(KeyError):
+                store.get(name)
+
+
+def test_a_small_shard_needs_no_call_beside_its_head():
+    spark = Map()
+    store = SparkStore(spark)
+    store.open(None)
+    for _ in range(3):
+        store.put("step/index", bytes(500))
+        store.put("step/keys/0", bytes(2000))
+        store.open(store.flush())
+        store.get("step/index")
+        store.drop("step/keys/0")
+        store.open(store.flush())
+    assert spark.calls == 0
