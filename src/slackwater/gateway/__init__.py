@@ -8,8 +8,9 @@ does not.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from slackwater.core.lazy import lazy
 
 if TYPE_CHECKING:
     from slackwater.gateway.keep import Limits
@@ -20,13 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Appended", "Backlogged", "Limits", "Log", "LogFailed", "LogReader", "Place"]
 
-_HOME = {"Appended": "store", "Backlogged": "store", "LogFailed": "store", "Limits": "keep",
-         "Log": "log", "LogReader": "read", "Place": "places"}
-
-
-def __getattr__(name: str) -> Any:
-    # the process that checks bodies imports this package for its rules alone; numpy and Arrow
-    # would make it five times as large
-    if name not in _HOME:
-        raise AttributeError(f"module 'slackwater.gateway' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"slackwater.gateway.{_HOME[name]}"), name)
+# the process that checks bodies imports this package for its rules alone; numpy and Arrow would
+# make it five times as large
+__getattr__ = lazy(__name__, {
+    "Appended": "store", "Backlogged": "store", "LogFailed": "store", "Limits": "keep",
+    "Log": "log", "LogReader": "read", "Place": "places"})

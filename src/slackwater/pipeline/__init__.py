@@ -8,8 +8,17 @@ adds.
 
 from __future__ import annotations
 
-from slackwater.pipeline.document import Pipeline
-from slackwater.pipeline.load import load, parse
-from slackwater.pipeline.mistakes import Mistake, PipelineError
+from typing import TYPE_CHECKING
+
+from slackwater.core.lazy import lazy
+
+if TYPE_CHECKING:
+    from slackwater.pipeline.document import Pipeline
+    from slackwater.pipeline.mistakes import Mistake, PipelineError
+    from slackwater.pipeline.reading import load, parse
 
 __all__ = ["Mistake", "Pipeline", "PipelineError", "load", "parse"]
+
+# the options of a source travel to Spark's workers, which have no use for the stages
+__getattr__ = lazy(__name__, {"Pipeline": "document", "load": "reading", "parse": "reading",
+                              "Mistake": "mistakes", "PipelineError": "mistakes"})

@@ -6,8 +6,7 @@ May import: everything but the command and the dashboard.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 try:
     import pyspark
@@ -17,6 +16,7 @@ except ImportError as missing:  # pragma: no cover - the message is for machines
         'Install it with: pip install "slackwater[spark]"'
     ) from missing
 
+from slackwater.core.lazy import lazy
 from slackwater.spark.versions import check_version
 
 check_version(pyspark.__version__)
@@ -37,7 +37,7 @@ __all__ = ["correlate", "dedupe", "late", "local_session", "match", "open_sessio
            "query", "ready", "reorder", "settings", "synchronise", "tap", "watch",
            "with_watermark"]
 
-_HOME = {
+__getattr__ = lazy(__name__, {
     "dedupe": "operators.dedupe",
     "synchronise": "operators.synchronise",
     "reorder": "operators.reorder",
@@ -53,10 +53,4 @@ _HOME = {
     "settings": "session",
     "tap": "sample",
     "watch": "listener",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'slackwater.spark' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"slackwater.spark.{_HOME[name]}"), name)
+})

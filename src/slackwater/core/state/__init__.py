@@ -9,9 +9,9 @@ May import: errors, kernel.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from slackwater.core.lazy import lazy
 from slackwater.core.state.pages import Pages, Table
 from slackwater.core.state.record import Record, bundle, unbundle
 
@@ -21,11 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Buffer", "Held", "Keys", "Pages", "Record", "Rows", "Table", "bundle", "unbundle"]
 
-_COMPILED = {"Buffer": "buffer", "Held": "buffer", "Rows": "buffer", "Keys": "keys"}
-
-
-def __getattr__(name: str) -> Any:
-    # what packs rows on Spark's workers imports from here too, and should not load numba for it
-    if name not in _COMPILED:
-        raise AttributeError(f"module 'slackwater.core.state' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"slackwater.core.state.{_COMPILED[name]}"), name)
+# what packs rows on Spark's workers imports from here too, and should not load numba for it
+__getattr__ = lazy(__name__, {
+    "Buffer": "buffer", "Held": "buffer", "Rows": "buffer", "Keys": "keys"})
