@@ -25,7 +25,7 @@ from slackwater.core.events import NEVER
 from slackwater.core.state.order import order_of
 
 __all__ = ["Released", "Walk", "advance_to", "inline", "is_late", "mark_of", "order_by_key",
-           "promise_walk", "release_by", "released", "take", "walk_over"]
+           "promise_walk", "release_behind", "release_by", "released", "take", "walk_over"]
 
 Int64 = NDArray[np.int64]
 
@@ -264,18 +264,60 @@ def release_by(w: Walk, threshold: Int64) -> None:
     if w.promise:
         _arrive_all(w, threshold)
         return
+    count = _key_by_key(w.held, w.time, w.n, w.by_time, w.keys, w.heap, w.late_by,
+                        threshold, *_arrivals_by_key(w), w.out)
+    _settle(w, count)
+
+
+def release_behind(w: Walk, late_by: Int64, mark: Int64) -> None:
+    """Every arrival j is taken in, unless it is late; then all up to the watermark mark[j] leaves.
+
+    The watermark is known beforehand, and never goes back within a key.  So what leaves does so in
+    time order, and no row has to be looked at twice.
+    """
+    w.late_by[:] = late_by
+    _settle(w, _up_to_marks(w.held, w.time, w.by_time, w.keys, late_by, mark,
+                            *_arrivals_by_key(w), w.out))
+
+
+def _arrivals_by_key(w: Walk) -> tuple[Int64, Int64]:
+    """Arrivals by key, each in arrival order, and where each key starts."""
     keys = len(w.keys)
     if keys == 1:
-        by_arrival, starts = np.arange(len(w.of)), np.array([0, len(w.of)])
-    else:
-        starts = np.zeros(keys + 1, np.int64)
-        np.cumsum(np.bincount(w.of, minlength=keys), out=starts[1:])
-        by_arrival = np.argsort(w.of, kind="stable")
-    count = _key_by_key(w.held, w.time, w.n, w.by_time, w.keys, w.heap, w.late_by,
-                        threshold, by_arrival, starts, w.out)
-    if keys > 1:
-        w.out[:count] = _by_step(w.out[:count], len(threshold))
+        return np.arange(len(w.of)), np.array([0, len(w.of)])
+    starts = np.zeros(keys + 1, np.int64)
+    np.cumsum(np.bincount(w.of, minlength=keys), out=starts[1:])
+    return np.argsort(w.of, kind="stable"), starts
+
+
+def _settle(w: Walk, count: int) -> None:
+    """The first `count` rows of `out`, key by key, are what has left."""
+    if len(w.keys) > 1:
+        w.out[:count] = _by_step(w.out[:count], len(w.late_by))
     w.total[0] = count
+
+
+@njit(cache=True, nogil=True)
+def _up_to_marks(held: int, time: Int64, by_time: Int64, keys: NDArray, late_by: Int64,
+                 mark: Int64, by_arrival: Int64, starts: Int64, out: Int64) -> int:
+    c = 0
+    for k in range(len(keys)):
+        a, stop = starts[k], starts[k + 1]
+        if a == stop:
+            continue
+        last = mark[by_arrival[stop - 1]]
+        for p in range(keys[k].place, keys[k].end):
+            i = by_time[p]
+            if time[i] > last:
+                break
+            if i >= held and late_by[i - held] > 0:
+                continue
+            while mark[by_arrival[a]] < time[i]:
+                a += 1
+            # a row at the watermark itself leaves when it comes
+            out[c, 0], out[c, 1] = i, max(by_arrival[a], i - held)
+            c += 1
+    return c
 
 
 @njit(cache=True, nogil=True)

@@ -1,8 +1,8 @@
-"""The compiled passes of `FrontierSync`: thresholds first, then rows.
+"""The compiled pass of `FrontierSync` over arrivals.
 
 A key's watermark after each arrival follows from the book of sources alone; held events are needed
-only where one may have timed out.  So the first pass runs over the arrivals, and the second lets
-rows leave as the watermark reaches them.
+only where one may have timed out.  So this comes first, and rows then leave as the watermark
+reaches them (`core.release.release_behind`).
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slackwater.core.compiled import njit
-from slackwater.core.release import Walk, advance_to, inline, take
+from slackwater.core.release import inline
 from slackwater.synchronise.book import NEVER, Book, arrive, fail, threshold
 
-__all__ = ["Queue", "admit", "expire_all", "leave", "queue_of"]
+__all__ = ["Queue", "admit", "expire_all", "queue_of"]
 
 Int64 = NDArray[np.int64]
 Queue = tuple[Int64, Int64]
@@ -118,14 +118,3 @@ def expire_all(book: Book, now: Int64, queue: Queue, max_delay: int, most: int, 
         if max_delay >= 0 and _due(book.key[k].mark, ends, rows, k, now[k], max_delay):
             forced[k] = _expire(book, k, k, now[k], queue, max_delay, most, producer)
             book.key[k].mark = max(book.key[k].mark, threshold(book, k))
-
-
-@njit(cache=True)
-def leave(walk: Walk, late_by: Int64, mark: Int64) -> None:
-    """Take each arrival in, if it is not late; then all up to the watermark leaves."""
-    for j in range(len(mark)):
-        if late_by[j] == 0:
-            take(walk, j)
-        else:
-            walk.late_by[j] = late_by[j]
-        advance_to(walk, walk.of[j], mark[j], j, j + 1)

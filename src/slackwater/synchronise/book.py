@@ -1,9 +1,7 @@
 """The book of sources, compiled: who is waited for, how far each has come, whose failure it was.
 
 All methods share it.  A *member* is a source within a key; arrays run over members or over keys.
-The least frontier of a key's live members is kept by a skew heap whose entries may lag behind: a
-frontier only grows, so an entry is put right when it comes to the top, and an arrival that is not
-at the top costs nothing.
+The least frontier of a key's live members is kept in `frontiers`.
 """
 
 from __future__ import annotations
@@ -16,9 +14,10 @@ from numpy.typing import NDArray
 from slackwater.core.compiled import njit
 from slackwater.core.events import FOREVER, NEVER
 from slackwater.core.release import inline
+from slackwater.synchronise.frontiers import Seats, least_of, move, waits_behind
 
 __all__ = ["DISABLED", "FOREVER", "GUEST", "KEY", "LIVE", "MEMBER", "NEVER", "NEW", "STATES",
-           "Book", "arrive", "enlist_all", "fail", "health", "links", "punctuate_all", "rebuild",
+           "Book", "arrive", "enlist_all", "fail", "health", "punctuate_all", "rebuild",
            "strike_all", "threshold"]
 
 Int64 = NDArray[np.int64]
@@ -47,29 +46,18 @@ MEMBER = _record(
 )
 """A member that has sent nothing."""
 
-_LINK = _record(
-    stale=NEVER,      # its frontier as the heap knows it, never greater than it is
-    left=-1, right=-1, queued=0)
-"""A member's place in the heap."""
-
 KEY = _record(
     mark=NEVER,       # greatest time that was allowed to leave: the watermark
     clock=NEVER,      # greatest arrival
     top=NEVER,        # greatest time taken in
     joined=0,         # members that ever joined
     waited=0,         # live ones
-    root=-1,          # of the heap; −1: it is empty
     gone=NEVER,       # greatest time that has left
     held=0,           # rows
     since=FOREVER,    # none of them arrived earlier
     born=0,           # number of its first row
 )
 """A key without rows."""
-
-
-def links(members: int) -> NDArray:
-    """Places for so many members, none of them in a heap."""
-    return np.full(members, _LINK)
 
 
 def health(rows: NDArray, keys: list[str], names: list[str]) -> list[dict[str, Any]]:
@@ -82,86 +70,52 @@ def health(rows: NDArray, keys: list[str], names: list[str]) -> list[dict[str, A
 
 
 class Book(NamedTuple):
-    """One table over members, one over their places in the heap, one over keys."""
+    """One table over members, one over keys, and the frontiers of those that are waited for."""
 
     member: NDArray
-    link: NDArray
     key: NDArray
-
-
-@njit(cache=True)
-def _meld(link: NDArray, a: int, b: int) -> int:
-    if a < 0:
-        return b
-    if b < 0:
-        return a
-    if link[b].stale < link[a].stale:
-        a, b = b, a
-    root = a
-    while True:
-        r = link[a].right
-        link[a].right = link[a].left
-        if r < 0:
-            link[a].left = b
-            return root
-        if link[b].stale < link[r].stale:
-            r, b = b, r
-        link[a].left = r
-        a = r
-
-
-@njit(cache=True)
-def _queue(book: Book, k: int, p: int) -> None:
-    book.link[p].stale, book.link[p].queued = book.member[p].frontier, 1
-    book.link[p].left = book.link[p].right = -1
-    book.key[k].root = _meld(book.link, book.key[k].root, p)
-
-
-@njit(cache=True)
-def _put_right(book: Book, k: int) -> None:
-    """Have at the top of the key's heap a live member with the frontier that it has by now."""
-    key, member, link = book.key[k], book.member, book.link
-    while key.root >= 0:
-        p = key.root
-        live = member[p].state == LIVE
-        if live and link[p].stale == member[p].frontier:
-            return
-        key.root = _meld(link, link[p].left, link[p].right)
-        link[p].queued = 0
-        if live:
-            _queue(book, k, p)
+    seats: Seats
 
 
 @inline
 def threshold(book: Book, k: int) -> int:
     """The least frontier of the key's live members; with none, the greatest time taken in."""
-    p = book.key[k].root
-    if p >= 0 and (book.member[p].state != LIVE or book.link[p].stale != book.member[p].frontier):
-        _put_right(book, k)
-        p = book.key[k].root
-    return book.link[p].stale if p >= 0 else book.key[k].top
+    key = book.key[k]
+    return least_of(book.seats, k) if key.waited > 0 else key.top
+
+
+@inline
+def _wait_for(book: Book, k: int, p: int) -> None:
+    who = book.member[p]
+    who.state, who.failures = LIVE, 0
+    book.key[k].waited += 1
+    move(book.seats, k, p, who.frontier)
+
+
+@inline
+def _wait_no_more(book: Book, k: int, p: int, state: int) -> None:
+    book.member[p].state = state
+    book.key[k].waited -= 1
+    move(book.seats, k, p, FOREVER)
 
 
 @njit(cache=True)
 def _enlist(book: Book, k: int, p: int) -> None:
     """From now on wait for p: not with what is already there, only with what comes."""
-    if book.member[p].state == LIVE:
+    key, who = book.key[k], book.member[p]
+    if who.state == LIVE:
         return
-    book.member[p].state = LIVE
-    book.member[p].failures = 0
-    book.key[k].waited += 1
-    book.member[p].bit = book.key[k].joined
-    book.key[k].joined += 1
-    book.member[p].frontier = max(book.member[p].frontier, book.key[k].top)
-    if not book.link[p].queued:
-        _queue(book, k, p)
+    who.bit = key.joined
+    key.joined += 1
+    who.frontier = max(who.frontier, key.top)
+    _wait_for(book, k, p)
 
 
 @njit(cache=True)
 def _strike(book: Book, k: int, p: int) -> None:
     """No longer wait for p: it is a guest."""
     if book.member[p].state == LIVE:
-        book.key[k].waited -= 1
+        _wait_no_more(book, k, p, GUEST)
     book.member[p].state = GUEST
 
 
@@ -184,9 +138,10 @@ def arrive(book: Book, k: int, p: int, time: int, arrival: int, forget_after: in
             if who.state == NEW:
                 _enlist(book, k, p)
             elif who.state == DISABLED:
-                _wait_again(book, k, p)
-        if who.state == LIVE:
-            who.frontier = max(who.frontier, time)
+                _wait_for(book, k, p)
+        if who.state == LIVE and time > who.frontier:
+            who.frontier = time
+            move(book.seats, k, p, time)
         key.top = max(key.top, time)
     return behind
 
@@ -200,29 +155,22 @@ def _punctuate(book: Book, k: int, p: int, time: int) -> None:
     if p < 0:
         book.key[k].mark = max(book.key[k].mark, time)
         return
-    if book.member[p].state == DISABLED and time > book.key[k].mark:
-        _wait_again(book, k, p)
-    if book.member[p].state == LIVE:
-        book.member[p].frontier = max(book.member[p].frontier, time)
+    who = book.member[p]
+    if who.state == DISABLED and time > book.key[k].mark:
+        _wait_for(book, k, p)
+    if who.state == LIVE:
+        who.frontier = max(who.frontier, time)
+        move(book.seats, k, p, who.frontier)
         book.key[k].mark = max(book.key[k].mark, threshold(book, k))
 
 
 @njit(cache=True)
-def _wait_again(book: Book, k: int, p: int) -> None:
-    book.member[p].state = LIVE
-    book.member[p].failures = 0
-    book.key[k].waited += 1
-    if not book.link[p].queued:
-        _queue(book, k, p)
-
-
-@njit(cache=True)
 def _blame(book: Book, k: int, p: int, count: int, most: int) -> bool:
-    book.member[p].failures = min(book.member[p].failures + count, most)
-    if book.member[p].failures < most:
+    who = book.member[p]
+    who.failures = min(who.failures + count, most)
+    if who.failures < most:
         return False
-    book.member[p].state = DISABLED
-    book.key[k].waited -= 1
+    _wait_no_more(book, k, p, DISABLED)
     return True
 
 
@@ -240,34 +188,26 @@ def fail(book: Book, k: int, times: Int64, members: Int64, most: int,
             if book.member[p].state == LIVE and _blame(book, k, p, 1, most):
                 gone.append(p)
     else:
-        last = times.max()
-        stack = [book.key[k].root]
-        while len(stack) > 0:
-            p = stack.pop()
-            if p < 0 or book.link[p].stale >= last:
-                continue
-            stack.append(book.link[p].left)
-            stack.append(book.link[p].right)
-            if book.member[p].state == LIVE and book.member[p].frontier < last:
-                count = 0
-                for t in times:
-                    if t > book.member[p].frontier:
-                        count += 1
-                        if book.member[p].failures + count >= most:
-                            break
-                if _blame(book, k, p, count, most):
-                    gone.append(p)
+        for p in waits_behind(book.seats, k, times.max()):
+            who = book.member[p]
+            count = 0
+            for t in times:
+                if t > who.frontier:
+                    count += 1
+                    if who.failures + count >= most:
+                        break
+            if _blame(book, k, p, count, most):
+                gone.append(p)
     return np.array(gone, np.int64)
 
 
 @njit(cache=True)
 def rebuild(book: Book, members: Int64) -> None:
-    """Make the heaps again after a restore."""
-    for k in range(len(book.key)):
-        book.key[k].root = -1
+    """Have the frontiers of those that are waited for, after a restore."""
     for p in members:
-        if book.member[p].state == LIVE:
-            _queue(book, book.member[p].key, p)
+        who = book.member[p]
+        if who.state == LIVE:
+            move(book.seats, who.key, p, who.frontier)
 
 
 @njit(cache=True)

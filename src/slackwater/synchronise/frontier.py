@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from slackwater.core.compiled import njit
 from slackwater.core.kernel import Store
 from slackwater.core.keyed import Keyed
-from slackwater.core.release import released, walk_over
+from slackwater.core.release import release_behind, released, walk_over
 from slackwater.core.slots import positions
-from slackwater.synchronise.admit import Queue, admit, expire_all, leave, queue_of
+from slackwater.synchronise.admit import Queue, admit, expire_all, queue_of
 from slackwater.synchronise.book import FOREVER, NEVER
 from slackwater.synchronise.config import Synchroniser
 from slackwater.synchronise.logic import Int64, SyncLogic
@@ -79,7 +79,7 @@ class FrontierLogic(SyncLogic):
             key = np.concatenate([positions(slots, held.slot), key])
             time, n = np.concatenate([held.time, time]), np.concatenate([held.n, n])
         walk = walk_over(key, time, n, before, book.key["gone"][slots], np.full(len(slots), -1))
-        leave(walk, late_by, mark)
+        release_behind(walk, late_by, mark)
         rows, step = released(walk)
         stays = np.ones(len(time), bool)
         stays[rows] = False

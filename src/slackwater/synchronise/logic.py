@@ -31,12 +31,12 @@ from slackwater.synchronise.book import (
     Book,
     enlist_all,
     health,
-    links,
     punctuate_all,
     rebuild,
     strike_all,
 )
 from slackwater.synchronise.config import Synchroniser
+from slackwater.synchronise.frontiers import Frontiers
 from slackwater.synchronise.rows import Released, held_widened, late_reasons
 
 __all__ = ["SyncLogic"]
@@ -58,7 +58,7 @@ class SyncLogic(KeyedLogic):
         self._names = Keys("members", (*roles.key, roles.source), store)
         self._marks = Pages("marks", {"of": KEY}, store)
         self._members = Pages("member", {"of": MEMBER}, store)
-        self._links = links(0)  # heaps are made again at a restore, so these are never written
+        self._frontiers = Frontiers()
         self._buffer = Buffer("held", store, self._gone)
         self.holds_in(self._buffer, held_widened)
         self._declared: list[str] = list(config.sources or ())
@@ -256,19 +256,17 @@ class SyncLogic(KeyedLogic):
         self._need()
         live = self._names.live()
         members = self._member_rows[live]
-        silent = live[(members["state"] == DISABLED)
-                      & (members["heard"] < self.now - self.forget_sources * 5 // 4)]
-        # one that is still in the heap is taken out of it when it comes to the top
-        silent = silent[self._links["queued"][silent] == 0]
-        self._members.reset(silent)
-        self._names.forget(silent)
+        self._let_go(live[(members["state"] == DISABLED)
+                          & (members["heard"] < self.now - self.forget_sources * 5 // 4)])
 
     def _forget_members(self, keys: Int64) -> None:
         live = self._names.live()
-        mine = live[np.isin(self._member_rows["key"][live], keys)]
-        self._members.reset(mine)
-        self._names.forget(mine)
-        self._links[mine] = links(1)[0]
+        self._let_go(live[np.isin(self._member_rows["key"][live], keys)])
+
+    def _let_go(self, members: Int64) -> None:
+        self._frontiers.unseat(self._member_rows["key"][members], members)
+        self._members.reset(members)
+        self._names.forget(members)
 
     def _member(self, given: Keyed) -> Int64:
         """The slot of each (key, source); new ones enter the book."""
@@ -278,6 +276,7 @@ class SyncLogic(KeyedLogic):
             first = np.full(self._names.room, -1)
             first[member[::-1]] = given.slot[::-1]
             self._member_rows["key"][fresh] = first[fresh]
+            self._frontiers.seat(first[fresh], fresh)
             if self.config.sources is not None:
                 self._member_rows["state"][fresh] = GUEST
             elif self._removed:
@@ -290,11 +289,6 @@ class SyncLogic(KeyedLogic):
         self._members.grow(self._names.room)
         self._members.reset(fresh)
         self._members.touch(fresh)
-        if len(self._links) < self._names.room:
-            grown = links(2 * self._names.room)
-            grown[:len(self._links)] = self._links
-            self._links = grown
-        self._links[fresh] = links(1)[0]
 
     def _enlist(self, keys: Int64, names: list[str]) -> None:
         """Let sources join keys."""
@@ -309,6 +303,7 @@ class SyncLogic(KeyedLogic):
         self._enter(fresh)
         key = np.repeat(keys, len(names))
         self._member_rows["key"][member] = key
+        self._frontiers.seat(key, member)
         self._members.touch(member)
         self._marks.touch(keys)
         new = self._member_rows["state"][member] != LIVE
@@ -348,7 +343,7 @@ class SyncLogic(KeyedLogic):
         return self._members["of"]
 
     def _book(self) -> Book:
-        return Book(self._member_rows, self._links, self._key_rows)
+        return Book(self._member_rows, self._key_rows, self._frontiers.seats)
 
     def _gone(self, slot: Int64, time: Int64, n: Int64) -> NDArray[np.bool_]:
         self._need()
@@ -396,14 +391,15 @@ class SyncLogic(KeyedLogic):
             self._revise(meta["sources"], list(sources))
 
     def _need(self) -> None:
-        """Have all keys and members in memory, and the heaps over them."""
+        """Have all keys and members in memory, and the frontiers of those that are waited for."""
         if self._loaded:
             return
         self._loaded = True
         self._marks.need_all()
         self._members.need_all()
-        self._links = links(max(self._names.room, 1))
-        rebuild(self._book(), self._names.live())
+        live = self._names.live()
+        self._frontiers.seat(self._member_rows["key"][live], live)
+        rebuild(self._book(), live)
 
     def _revise(self, was: list[str], now: list[str]) -> None:
         self._need()
