@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slackwater.core.errors import ConfigError, did_you_mean
+from slackwater.core.state.order import order_of
 from slackwater.correlate.bounds import Task, base_bounds
 from slackwater.correlate.distribution import UNIFORM
 from slackwater.correlate.lazy import by_regions
@@ -22,32 +23,17 @@ ALGORITHMS = ("simple", "simple-sort", "eager", "lazy", "lazy-lookup")
 COUNTERS = ("probes", "lookup_hits", "taken_unseen")
 
 
-def arrange(key: Int64, first: Int64, last: Int64, keys: int, *,
-            stable: bool = True) -> tuple[Targets, Int64]:
+def arrange(key: Int64, first: Int64, last: Int64, keys: int) -> tuple[Targets, Int64]:
     """Sort targets by key and latest time; also where each one came from.
 
-    A stable sort leaves ties as they came, which for rows in order of arrival makes the result
-    independent of cuts, and costs next to nothing for nearly sorted input.  For a shuffled table
-    the other sort is faster.
+    Ties stay as they came, so for rows in order of arrival the result does not depend on cuts.
     """
-    if keys == 1:
-        order = np.argsort(last, kind="stable") if stable else _order(last)
-        starts = np.array([0, len(last)])
-    else:
-        order = np.lexsort((last, key))
+    order, starts = order_of(last), np.array([0, len(last)])
+    if keys > 1:
+        order = order[np.argsort(key[order], kind="stable")]
         starts = np.zeros(keys + 1, np.int64)
         np.cumsum(np.bincount(key, minlength=keys), out=starts[1:])
     return Targets(first[order], last[order], starts), order
-
-
-def _order(last: Int64) -> Int64:
-    """Positions by time: times and positions are sorted as one number where they fit into one."""
-    bits = max(len(last) - 1, 1).bit_length()
-    if not len(last) or int(last.max()) - int(last.min()) >= 1 << (63 - bits):
-        return np.argsort(last)
-    both = ((last - last.min()) << bits) | np.arange(len(last))
-    both.sort()
-    return both & ((1 << bits) - 1)
 
 
 def check_algorithm(name: str) -> None:

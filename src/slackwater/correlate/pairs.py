@@ -13,8 +13,8 @@ from slackwater.correlate.distribution import UNIFORM
 from slackwater.correlate.probability import satisfaction, uniform_satisfaction
 from slackwater.correlate.regions import Targets
 
-__all__ = ["Pairs", "probe", "probe_range", "probe_uniform", "relabel",
-           "room", "take_range"]
+__all__ = ["Pairs", "probe", "probe_range", "probe_uniform", "room",
+           "take_range"]
 
 Int32 = NDArray[np.int32]
 
@@ -43,13 +43,6 @@ def more_room(pairs: Pairs, used: int, needed: int) -> Pairs:
     grown.target[:used] = pairs.target[:used]
     grown.probability[:used] = pairs.probability[:used]
     return grown
-
-
-@njit(cache=True, nogil=True)
-def relabel(pairs: Pairs, base: NDArray[np.int64], target: NDArray[np.int64]) -> None:
-    """Put the names that positions stand for in their place."""
-    for j in range(len(pairs.base)):
-        pairs.base[j], pairs.target[j] = base[pairs.base[j]], target[pairs.target[j]]
 
 
 @njit(cache=True)

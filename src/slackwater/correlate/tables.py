@@ -21,7 +21,7 @@ from slackwater.correlate.bounds import task
 from slackwater.correlate.crowding import check_number, small_parts, too_many
 from slackwater.correlate.distribution import UNIFORMLY, Distribution, as_pair
 from slackwater.correlate.match import COUNTERS, arrange, check_algorithm, match
-from slackwater.correlate.pairs import Pairs, relabel
+from slackwater.correlate.pairs import Pairs
 from slackwater.correlate.predicate import Predicate
 from slackwater.correlate.rows import (
     By,
@@ -91,9 +91,10 @@ def find_pairs(
     >>> list(zip(found.left.tolist(), found.right.tolist()))
     [(0, 0), (1, 0)]
     """
-    parts, counters = _search(left, right, predicate, confidence, keys, horizon,
-                              as_pair(distribution), probability, algorithm, 1)
-    return Found(*parts[0], dict(zip(COUNTERS, counters.tolist(), strict=True)))
+    (pairs,), orders, counters = _search(left, right, predicate, confidence, keys, horizon,
+                                         as_pair(distribution), probability, algorithm, 1)
+    return Found(orders[0][pairs.base], orders[1][pairs.target], pairs.probability,
+                 dict(zip(COUNTERS, counters.tolist(), strict=True)))
 
 
 def _search(
@@ -101,8 +102,10 @@ def _search(
     keys: tuple[Int64, Int64] | None, horizon: int | None,
     distribution: tuple[Distribution, Distribution], probability: bool, algorithm: str,
     threads: int, most: int | None = None, probabilities: bool = True,
-) -> tuple[list[Pairs], Int64]:
-    """The pairs, in parts by the left's latest time; and the counters."""
+) -> tuple[list[Pairs], tuple[Int64, Int64], Int64]:
+    """The pairs, in parts by the left's latest time; the rows of both sides by theirs, which the
+    pairs number; and the counters.
+    """
     check_confidence(confidence)
     check_algorithm(algorithm)
     if max(len(left[0]), len(right[0])) >= 2**31:
@@ -117,8 +120,7 @@ def _search(
     what = task(predicate, confidence, horizon, True, (one.shape(), two.shape()))
     with ThreadPoolExecutor(threads) as pool:
         (bases, base_order), (targets, target_order) = pool.map(
-            lambda side, key: arrange(key, side[0], side[1], count, stable=False),
-            (left, right), codes)
+            lambda side, key: arrange(key, side[0], side[1], count), (left, right), codes)
         key = codes[0][base_order]
 
         def part(begin: int, end: int) -> tuple[Pairs, Int64]:
@@ -126,7 +128,7 @@ def _search(
             pairs = match(algorithm, key[begin:end], bases.first[begin:end],
                           bases.last[begin:end], targets, what, probability, counters,
                           probabilities=probabilities)
-            relabel(pairs, base_order[begin:end], target_order)
+            pairs.base[:] += begin
             return pairs, counters
 
         cuts = np.linspace(0, len(key), threads + 1).astype(np.int64).tolist()
@@ -137,7 +139,8 @@ def _search(
             some = cuts[at:at + threads + 1]
             parts += pool.map(part, some[:-1], some[1:])
             check_number(sum(len(pairs.base) for pairs, _ in parts), most)
-    return [pairs for pairs, _ in parts], np.sum([c for _, c in parts], axis=0)
+    return ([pairs for pairs, _ in parts], (base_order, target_order),
+            np.sum([c for _, c in parts], axis=0))
 
 
 def correlate_tables(
@@ -212,7 +215,7 @@ def correlate_tables(
                     for _, e, good, _ in sides)
     if threads is None:
         threads = min(os.cpu_count() or 1, 8) if left.num_rows + right.num_rows > 100_000 else 1
-    parts, _ = _search(
+    parts, orders, _ = _search(
         ends1, ends2, predicate, confidence, codes,
         None if horizon is None else micros(horizon, name="horizon"), as_pair(distribution),
         probability, algorithm, threads, max_pairs, columns is None or "probability" in columns)
@@ -223,7 +226,9 @@ def correlate_tables(
             notes[f"{name}_unusable"] = 0 if good is None else rows.num_rows - len(good)
         notes["pairs"] = count
     try:
-        return _written(parts, [(rows, good) for rows, _, good, _ in sides], columns, threads)
+        by_time = [order if good is None else good[order]
+                   for order, (_, _, good, _) in zip(orders, sides, strict=True)]
+        return _written(parts, (left, right), by_time, columns, threads)
     except pa.ArrowInvalid as error:
         if "overflow" not in str(error) and "capacity" not in str(error):
             raise
@@ -246,25 +251,37 @@ def unusable_rows(rows: pa.Table, roles: Roles = INTERVAL,
     return rows.take(pa.array(bad)).append_column("_reason", reasons)
 
 
-def _written(parts: list[Pairs], sides: list[tuple[pa.Table, Int64 | None]],
+def _written(parts: list[Pairs], sides: tuple[pa.Table, pa.Table], by_time: list[Int64],
              wanted: Sequence[str] | None, threads: int) -> pa.Table:
-    """The pairs with the columns of their rows, a chunk for each part."""
-    names = pair_columns(*(rows.schema.names for rows, _ in sides))
+    """The pairs with the columns of their rows, a chunk for each part.
+
+    Pairs are neighbours in time.  Where there are more pairs than rows, the rows are brought into
+    that order first, and then lie side by side for all that take them.
+    """
+    names = pair_columns(*(rows.schema.names for rows in sides))
     known = [*names[0], *names[1], "probability"]
     for name in wanted or ():
         if name not in known:
             raise UnknownColumn(name, known, role="output", step="correlate")
+    count = sum(len(pairs.base) for pairs in parts)
     jobs = []
-    for (rows, good), out, end in zip(sides, names, ("base", "target"), strict=True):
-        index = [getattr(pairs, end) for pairs in parts]
-        index = [pa.array(i if good is None else good[i]) for i in index]
-        jobs += [(label, rows.column(name), index)
+    for rows, order, out, end in zip(sides, by_time, names, ("base", "target"), strict=True):
+        index, first = [getattr(pairs, end) for pairs in parts], None
+        if count >= len(order):
+            first = pa.array(order)
+        else:
+            index = [order[i] for i in index]
+        jobs += [(label, rows.column(name), first, [pa.array(i) for i in index])
                  for name, label in zip(rows.schema.names, out, strict=True)
                  if wanted is None or label in wanted]
+
+    def column(job: tuple[str, Any, pa.Array | None, list[pa.Array]]) -> pa.ChunkedArray:
+        _, values, first, index = job
+        values = _whole(values) if first is None else _whole(values).take(first)
+        return pa.chunked_array([values.take(i) for i in index], values.type)
+
     with ThreadPoolExecutor(threads) as pool:
-        columns = dict(zip((label for label, _, _ in jobs), pool.map(
-            lambda job: pa.chunked_array([_whole(job[1]).take(i) for i in job[2]]), jobs),
-            strict=True))
+        columns = dict(zip((job[0] for job in jobs), pool.map(column, jobs), strict=True))
     if wanted is None or "probability" in wanted:
         columns["probability"] = pa.chunked_array(
             [pa.array(pairs.probability, from_pandas=True) for pairs in parts])
