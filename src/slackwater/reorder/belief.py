@@ -68,10 +68,8 @@ class Belief:
         self._groups.touch(group)
         mask = np.ones(len(delay), bool)
         of, far = self._groups["of"], FACTOR * self._floor
-        first = delay[0] if len(delay) else 0.0
-        least = np.where(of["known"][group] == 1, of["least"][group], first)
-        away = np.abs(delay - least) > far / 2
-        who = _who(source, np.flatnonzero(away), len(delay)) if away.any() else _NOBODY
+        away = _away(delay, group, of, far / 2)
+        who = _who(source, away, len(delay)) if len(away) else _NOBODY
         _judge(delay, group, who, of, far, mask)
         return mask
 
@@ -91,6 +89,18 @@ def _who(source: pa.Array | None, rows: Int64, count: int) -> Int64:
         names = source.take(pa.array(rows)).to_pylist()
         who[rows] = [zlib.crc32(repr(name).encode()) for name in names]
     return who
+
+
+@njit(cache=True)
+def _away(delay: Float64, group: Int64, of: Any, far: float) -> Int64:
+    """The rows that may turn out to be claims: those far from what is believed before them all."""
+    found, count = np.empty(len(delay), np.int64), 0
+    for j in range(len(delay)):
+        g = of[group[j]]
+        if abs(delay[j] - (g.least if g.known == 1 else delay[0])) > far:
+            found[count] = j
+            count += 1
+    return found[:count]
 
 
 @njit(cache=True)
