@@ -31,7 +31,7 @@ class PeakMemory(threading.Thread):
                 except (OSError, IndexError):
                     continue  # it has ended
                 kind = "driver" if pid == self._root else (
-                    "worker" if "pyspark.daemon" in words or "pyspark.sql" in words else "jvm")
+                    "worker" if "spark.daemon" in words or "pyspark.sql" in words else "jvm")
                 self.peaks[kind] = max(size, self.peaks.get(kind, 0))
 
     def stop(self) -> None:

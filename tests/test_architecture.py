@@ -57,6 +57,30 @@ def test_every_module_has_its_place():
     assert names - {"__init__"} == set(RANK)
 
 
+@pytest.mark.parametrize("module", ["ticks", "processor", "sources.gateway", "sources.nats",
+                                    "packing"])
+def test_what_sparks_own_processes_load_is_light(module):
+    """Spark starts a process for each question to a source or an operator, at every query."""
+    code = f"import sys, slackwater.spark.{module}; print(*sys.modules)"
+    loaded = set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                                check=True).stdout.split())
+    assert not loaded & {"numba", "pandas", "lark", "matplotlib"}
+
+
+def test_a_packages_names_are_not_hidden_by_its_modules():
+    """Python puts an imported module into its package under the module's own name."""
+    code = """
+import importlib, pkgutil, types, slackwater
+names = [m.name for m in pkgutil.walk_packages(slackwater.__path__, "slackwater.")]
+for module in map(importlib.import_module, names):
+    for name in getattr(module, "__all__", ()):
+        if isinstance(getattr(module, name), types.ModuleType):
+            print(f"{module.__name__}.{name}")
+"""
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.split() == []
+
+
 def test_importing_slackwater_loads_neither_spark_nor_numba():
     code = "import sys, slackwater; print([m for m in ('pyspark', 'numba') if m in sys.modules])"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

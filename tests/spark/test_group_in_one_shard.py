@@ -16,7 +16,8 @@ from slackwater.pipeline import parse
 from slackwater.spark._state import Head
 from slackwater.spark.run.build import Builder
 from slackwater.spark.run.wiring import wire
-from slackwater.spark.shard import FINISH, TICK, ShardRun
+from slackwater.spark.shard import ShardRun
+from slackwater.spark.ticks import FINISH, TICK
 
 SECOND = 1_000_000
 START = 1_700_000_000 * SECOND

@@ -19,7 +19,8 @@ from slackwater.spark._state import Head
 from slackwater.spark.batch import _run_through
 from slackwater.spark.operator_spec import operator_spec, output_schema
 from slackwater.spark.run.wiring import wire
-from slackwater.spark.shard import FINISH, ShardRun
+from slackwater.spark.shard import ShardRun
+from slackwater.spark.ticks import FINISH
 
 SECOND = 1_000_000
 START = 1_700_000_000 * SECOND

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
-from slackwater.core.kernel import Store
 from slackwater.spark.near import Near
+
+if TYPE_CHECKING:
+    from slackwater.core.kernel import Store
 
 __all__ = ["Head", "SparkStore", "StepStore"]
 

@@ -10,8 +10,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from slackwater.core.state.ipc import batch_of, ipc_batch
+from slackwater.spark.columns import numbered, quoted
 from slackwater.spark.operator_spec import OperatorSpec, row_column, statuses
-from slackwater.spark.packing import cast_to, numbered, quoted, with_status
+from slackwater.spark.packing import cast_to, with_status
 from slackwater.spark.shipped import shipped
 
 __all__ = ["one_input", "two_inputs"]

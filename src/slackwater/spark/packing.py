@@ -14,15 +14,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark import TaskContext
-from pyspark.sql import DataFrame
 
 from slackwater.core.events import RESERVED
 from slackwater.core.state.ipc import batch_of, ipc_batch, ipc_bytes
-from slackwater.core.state.shards import shard_of
 from slackwater.spark.position import POSITION
+from slackwater.spark.worker import settle
 
 __all__ = ["PACKED", "ROW", "UNPACKED", "Target", "blobs_of", "canonical_schema", "cast_to",
-           "numbered", "pack", "quoted", "shard_labels", "unpack", "with_status"]
+           "pack", "shard_labels", "unpack", "with_status"]
 
 ROW = "_row"
 PACKED = ("shard int, step string, input int, part int, chunk int, blob binary, clock bigint")
@@ -43,19 +42,6 @@ _RANGE = 1 << 24    # labels that a group may choose from
 Batches = Iterator[pa.RecordBatch]
 Int = NDArray[np.integer]
 Spread = Callable[[pa.RecordBatch], tuple[pa.RecordBatch, Int]]
-
-
-def quoted(name: str) -> str:
-    """A column's name for Spark, which takes a bare dot for the way into a struct."""
-    return "`" + name.replace("`", "``") + "`"
-
-
-def numbered(df: DataFrame) -> DataFrame:
-    """The columns under numbers: mapInArrow looks them up by bare name, dots and all.
-
-    The functions that it runs go by position, and know the real names from their schema.
-    """
-    return df.toDF(*(f"c{i}" for i in range(len(df.columns))))
 
 
 def canonical_schema(schema: pa.Schema) -> pa.Schema:
@@ -144,6 +130,7 @@ def pack(schema: pa.Schema, targets: tuple[Target, ...]) -> Callable[[Batches], 
             if now is not None:
                 labels = list(target.labels)
                 yield _packed(labels, target, part, -1, [None] * len(labels), now)
+        settle()
 
     return run
 
@@ -157,6 +144,10 @@ def _split(rows: pa.RecordBatch, target: Target) -> tuple[pa.RecordBatch, Int]:
     if target.spread is not None:
         rows, place = target.spread(rows)
         return rows, labels[place % len(labels)]
+    if not target.shard_by or len(labels) == 1:
+        return rows, np.full(rows.num_rows, labels[0])
+    from slackwater.core.state.shards import shard_of  # loads a compiler: only where it is needed
+
     return rows, labels[shard_of(rows, target.shard_by, len(labels))]
 
 
@@ -205,6 +196,7 @@ def unpack(schema: pa.Schema) -> Callable[[Batches], Batches]:
                 status, whole, blob = (packed.column(c)[i] for c in (1, 2, 4))
                 yield from with_status(ipc_batch(blob.as_buffer()), status.as_py(), whole.as_py(),
                                        schema)
+        settle()
 
     return run
 

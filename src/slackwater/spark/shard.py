@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -16,15 +16,21 @@ from slackwater.core.state.ipc import ipc_batch
 from slackwater.spark._state import Head, SparkStore, StepStore
 from slackwater.spark.group import Group, Part, Port
 from slackwater.spark.operator_spec import row_column, statuses
-from slackwater.spark.packing import blobs_of
+from slackwater.spark.packing import ROW, blobs_of
 from slackwater.spark.pieces import in_pieces
 from slackwater.spark.stats import Stats
+from slackwater.spark.ticks import FINISH, TICK
 
-__all__ = ["FINISH", "TICK", "ShardRun"]
+__all__ = ["ShardRun", "handed_on"]
 
-TICK, FINISH = -1, -2
-"""The number of the input of rows that tell the time, and of those that tell the end."""
 _INDEX = "index"
+
+
+def handed_on(stream: str, rows: Iterable[Row]) -> Iterator[Row]:
+    """Rows of a stream that no step takes, as they came."""
+    for blob in (r.blob for r in rows if r.blob is not None):
+        yield Row(stream=stream, status="ready", whole=ROW, rows=ipc_batch(blob).num_rows,
+                  blob=blob, stats=None)
 
 
 class ShardRun:

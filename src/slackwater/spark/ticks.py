@@ -17,10 +17,10 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from slackwater.spark.shard import FINISH, TICK
+__all__ = ["FINISH", "TICK", "ticks"]
 
-__all__ = ["ticks"]
-
+TICK, FINISH = -1, -2
+"""The number of the input of rows that tell the time, and of those that tell the end."""
 _SHORTEST, _LONGEST = 100_000, 10_000_000
 
 

@@ -15,7 +15,7 @@ from slackwater.pipeline.columns import RAW
 from slackwater.pipeline.document import MAIN, Pipeline
 from slackwater.pipeline.metrics import QUANTILES, Numbers
 from slackwater.pipeline.steps import Step
-from slackwater.spark.packing import quoted
+from slackwater.spark.columns import quoted
 from slackwater.spark.run.main_query import STATS
 from slackwater.spark.stats import merged_stats
 

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 
 from slackwater.core.errors import ConfigError, DataError
 from slackwater.pipeline.connectors import DeltaSink
-from slackwater.spark.packing import numbered
+from slackwater.spark.columns import numbered
 from slackwater.spark.runner import arrow_schema
 from slackwater.spark.shipped import shipped
 from slackwater.spark.sinks.delta_files import FILES, write_files

@@ -23,7 +23,8 @@ from pyspark.sql import DataFrame
 
 from slackwater.core.errors import ConfigError
 from slackwater.pipeline.secrets import Secrets
-from slackwater.spark.packing import cast_to, numbered
+from slackwater.spark.columns import numbered
+from slackwater.spark.packing import cast_to
 from slackwater.spark.runner import arrow_schema
 from slackwater.spark.shipped import shipped
 

@@ -25,7 +25,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from slackwater.spark.packing import quoted
+from slackwater.spark.columns import quoted
 
 __all__ = ["fits", "for_copy", "postgres_type"]
 

@@ -19,8 +19,8 @@ from pyspark.sql.avro.functions import from_avro, to_avro
 from slackwater.core.errors import ConfigError
 from slackwater.pipeline.avro_schema import avro_fields, avro_schema
 from slackwater.pipeline.columns import ARRIVAL, RAW
+from slackwater.spark.columns import quoted
 from slackwater.spark.kafka_classes import needs_classes
-from slackwater.spark.packing import quoted
 
 __all__ = ["from_avro_bytes"]
 
