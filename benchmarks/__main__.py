@@ -18,9 +18,10 @@ from benchmarks.result import Result
 
 MODULES = ["kernels.reorder", "kernels.tide", "kernels.synchronise", "kernels.window",
            "kernels.pattern", "kernels.correlate", "kernels.state", "kernels.growth",
-           "pipelines.reorder", "pipelines.group_by",
+           "commands.first", "pipelines.reorder", "pipelines.tiny_batches", "pipelines.wide_rows",
+           "pipelines.group_by",
            "pipelines.correlate", "pipelines.pattern", "pipelines.run_overhead",
-           "pipelines.gateway", "pipelines.waiting_topic"]
+           "pipelines.gateway", "pipelines.waiting_topic", "pipelines.kafka_to_delta"]
 
 
 def main(names: list[str]) -> None:
