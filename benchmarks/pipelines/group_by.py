@@ -112,9 +112,9 @@ def run() -> list[Result]:
 
         return [
             Result(f"GROUP BY {KEYS} keys, slack", times["slack"], label, times["native"],
-                   detail=told("slack", f"slack {WATERMARK} s")),
+                   limit=1.2, detail=told("slack", f"slack {WATERMARK} s")),
             Result(f"GROUP BY {KEYS} keys, DRATIO", times["dratio"], label, times["native"],
-                   detail=told("dratio", "DRATIO 1 %")),
+                   limit=1.2, detail=told("dratio", "DRATIO 1 %")),
         ]
     finally:
         shutil.rmtree(folder, ignore_errors=True)
