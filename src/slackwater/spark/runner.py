@@ -17,6 +17,7 @@ from slackwater.spark.batch import one_input, two_inputs
 from slackwater.spark.columns import numbered
 from slackwater.spark.group import Group, Part, Port
 from slackwater.spark.operator_spec import Input, OperatorSpec, output_schema
+from slackwater.spark.owed import MOST
 from slackwater.spark.packing import (
     PACKED,
     UNPACKED,
@@ -36,6 +37,8 @@ __all__ = ["arrow_schema", "carry", "default_shards", "packed_for", "run_groups"
            "target_of"]
 
 _SHARDS = 8
+_RESULTS = "spark.slackwater.maxResultBytes"
+"""The setting for how many bytes a shard gives in a micro-batch; the rest comes with the next."""
 
 
 def arrow_schema(df: DataFrame) -> pa.Schema:
@@ -107,8 +110,9 @@ def run_groups(packed: DataFrame, groups: tuple[Group, ...], step: str) -> DataF
     """Run groups of steps over their packed input."""
     session = packed.sparkSession
     _check_state_store(session.conf.get("spark.sql.streaming.stateStore.providerClass", ""), step)
-    return packed.groupBy("shard").transformWithState(GroupProcessor(groups), UNPACKED, "append",
-                                                      "none")
+    most = int(session.conf.get(_RESULTS, None) or MOST)
+    return packed.groupBy("shard").transformWithState(
+        GroupProcessor(groups, most), UNPACKED, "append", "none")
 
 
 def seen_columns(given: Input, schema: pa.Schema) -> pa.Schema:

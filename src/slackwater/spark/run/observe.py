@@ -16,6 +16,7 @@ from slackwater.pipeline.document import MAIN, Pipeline
 from slackwater.pipeline.metrics import QUANTILES, Numbers
 from slackwater.pipeline.steps import Step
 from slackwater.spark.columns import quoted
+from slackwater.spark.owed import OWED
 from slackwater.spark.run.main_query import STATS
 from slackwater.spark.stats import merged_stats
 
@@ -44,6 +45,8 @@ class Observer:
             for node in query.nodes:
                 self._home.setdefault(node, query.name)
         self._taken: dict[tuple[str, str], int] = {}
+        self.owed = 0
+        """How many blobs of results waited in the state after the last micro-batch."""
 
     def watch(self, query: str) -> Callable[[str, DataFrame], DataFrame]:
         """For `Tables` and `Builder`: observe the nodes that are at home in a query."""
@@ -90,6 +93,7 @@ class Observer:
         by_step: dict[str, list[dict[str, Any]]] = {}
         for one in told:
             by_step.setdefault(one["stream"], []).append(json.loads(one["stats"]))
+        self.owed = sum(said["owed"] for said in by_step.pop(OWED, ()))
         for node, stats in by_step.items():
             if self._home.get(node) == MAIN:
                 self._add(node, merged_stats(stats, QUANTILES))

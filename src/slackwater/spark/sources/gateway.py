@@ -26,6 +26,7 @@ from slackwater.gateway.places import Place, reader_name
 from slackwater.gateway.read import LogReader, Span
 from slackwater.gateway.slots import Slot
 from slackwater.pipeline.connectors import GatewaySource
+from slackwater.spark.position import POSITION, in_line
 from slackwater.spark.sources.json_values import from_json_text
 
 __all__ = ["GatewayLog", "read"]
@@ -58,7 +59,8 @@ def read(session: SparkSession, config: GatewaySource) -> DataFrame:
               .option("reader", reader_name(config.reader or "default")))
     if config.max_rows is not None:
         reader = reader.option("maxRows", config.max_rows)
-    return from_json_text(reader.load(), F.col("event"), F.col("arrival"), config.columns)
+    return from_json_text(reader.load(), F.col("event"), F.col("arrival"), config.columns,
+                          {POSITION: in_line(F.col("record"))})
 
 
 class GatewayLog(DataSource):
