@@ -30,6 +30,8 @@ RECORD = {"key": "string", "key_bytes": "binary", "partition": "int", "offset": 
 MAX_ROWS = 200_000
 """A topic that has gathered rows for days starts at once, and no micro-batch outgrows the memory.
 """
+MAX_BYTES = 1 << 28
+"""Of wide rows a micro-batch has fewer: about so many bytes."""
 
 
 @dataclass(frozen=True, repr=False)

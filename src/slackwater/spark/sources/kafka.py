@@ -10,6 +10,7 @@ from slackwater.spark.kafka_classes import needs_classes
 from slackwater.spark.position import POSITION, in_topic
 from slackwater.spark.sources.avro_values import from_avro_bytes
 from slackwater.spark.sources.json_values import from_json_text
+from slackwater.spark.sources.kafka_sizes import rows_at_once
 
 __all__ = ["read"]
 
@@ -27,10 +28,10 @@ def read(session: SparkSession, config: KafkaSource) -> DataFrame:
               .option("subscribe", ",".join(config.topic))
               .option("startingOffsets", config.starting)
               .option("includeHeaders", str(headers).lower()))
-    reader = reader.option("maxOffsetsPerTrigger", config.max_rows)
-    for name, value in config.options.items():
-        reader = reader.option(name, value)
     with needs_classes("kafka"):
+        reader = reader.option("maxOffsetsPerTrigger", rows_at_once(session, config))
+        for name, value in config.options.items():
+            reader = reader.option(name, value)
         records = reader.load()
         records.schema  # noqa: B018  (with Spark Connect, the first to ask the server)
     beside = {name: _record(what) for name, what in config.record.items()}

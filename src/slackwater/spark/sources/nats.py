@@ -20,7 +20,7 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from slackwater.core.errors import ConfigError, DataError
-from slackwater.pipeline.connectors import NatsSource
+from slackwater.pipeline.connectors import MAX_BYTES, NatsSource
 from slackwater.spark.position import POSITION, in_line
 from slackwater.spark.sources.jetstream import Access, JetStream, Message, StreamState
 from slackwater.spark.sources.json_values import from_json_text
@@ -111,10 +111,12 @@ class NatsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"next": state.next if self._latest else min(state.first, state.next)}
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802
-        """What is there, at most so many from `start` on."""
-        end = self._target if self._target is not None else self._connection().state().next
+        """What is there, at most so many from `start` on, and fewer if they are large."""
+        state = self._connection().state()
+        end = self._target if self._target is not None else state.next
         if isinstance(limit, ReadMaxRows):
-            end = min(end, start["next"] + limit.max_rows)
+            most = min(limit.max_rows, max(int(MAX_BYTES / max(state.mean, 1.0)), 1))
+            end = min(end, start["next"] + most)
         return {"next": max(end, start["next"])}
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
