@@ -14,7 +14,7 @@ from slackwater.core.errors import did_you_mean
 from slackwater.core.names import ARRIVAL, RAW, is_reserved
 from slackwater.pipeline.option import option, shown
 
-__all__ = ["SINKS", "SOURCES", "ConsoleSink", "CsvSink", "DeltaSink", "FilesSource",
+__all__ = ["SINKS", "SOURCES", "ConsoleSink", "CsvSink", "DeltaSink", "DeltaSource", "FilesSource",
            "GatewaySource", "JsonSink", "KafkaSink", "KafkaSource", "NatsSource", "ParquetSink",
            "PostgresSink", "SinkConfig", "SourceConfig"]
 
@@ -195,6 +195,17 @@ class GatewaySource(SourceConfig):
 
 
 @dataclass(frozen=True, repr=False)
+class DeltaSource(SourceConfig):
+    """Rows as they are added to a Delta table; a file's time is the arrival."""
+
+    kind: ClassVar[str] = "delta"
+
+    path: str = option("path", doc="the table's folder")
+    starting: str = option("choice", "earliest", choices=_STARTING, doc="where a first run begins")
+    max_rows: int = option("count", MAX_ROWS, doc="at most so many a micro-batch, in whole files")
+
+
+@dataclass(frozen=True, repr=False)
 class ParquetSink(SinkConfig):
     """Parquet files in a folder a micro-batch."""
 
@@ -262,7 +273,7 @@ def _by_kind(*kinds: Any) -> dict[str, Any]:
 
 
 SOURCES: dict[str, type[SourceConfig]] = _by_kind(FilesSource, KafkaSource, NatsSource,
-                                                  GatewaySource)
+                                                  GatewaySource, DeltaSource)
 """The sources' configurations by kind."""
 
 SINKS: dict[str, type[SinkConfig]] = _by_kind(ParquetSink, JsonSink, CsvSink, ConsoleSink,

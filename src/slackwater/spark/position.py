@@ -19,7 +19,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-__all__ = ["POSITION", "in_line", "in_position", "in_topic", "with_position"]
+__all__ = ["POSITION", "in_files", "in_line", "in_position", "in_topic", "with_position"]
 
 POSITION = "_position"
 _METADATA = "_metadata"
@@ -50,6 +50,11 @@ def in_topic() -> Column:
 def in_line(number: Column) -> Column:
     """The place of rows that have one number after the other."""
     return _place(F.lit(0), number)
+
+
+def in_files(version: Column, file: Column) -> Column:
+    """The place of rows of a table's files, in the order in which they were added."""
+    return _place(version, file)
 
 
 def _place(part: Column, start: Column) -> Column:
