@@ -155,7 +155,7 @@ def test_confluent_frames_are_never_read_as_plain_avro(spark, kafka, tmp_path):
                                                            (5, 1714557600000000, "a")]
     assert [(r.n, r.time, r.device) for r in found[2:]] == [(None, None, None)] * 4
     assert found[5]._raw.startswith("in a Confluent frame, schema 65536; ")
-    assert found[2]._raw.startswith("in a Confluent frame, schema 7; say schemas: {number: file}: ")
+    assert found[2]._raw.startswith("in a Confluent frame, schema 7; say schemas: {number: file}, ")
     assert base64.b64decode(found[2]._raw.rpartition(" ")[2]) == framed(7, plain[1])
 
     config = KafkaSource(kafka.address, ("frames",), "avro", schema=json.dumps(new),

@@ -118,6 +118,8 @@ class KafkaSource(SourceConfig):
         "settings", {}, doc=f"column: what of the record it holds ({', '.join(RECORD)})")
     schemas: Mapping[str, str] = option(
         "avros", {}, doc="Avro in Confluent's frames: id: the schema, or a file that holds it")
+    registry: str | None = option(
+        "address", None, doc="Avro in Confluent's frames: http://host:8081 of the schema registry")
 
     @property
     def declared(self) -> dict[str, str]:
@@ -138,6 +140,10 @@ class KafkaSource(SourceConfig):
                     "rename the column"
         if self.schemas and self.format != "avro":
             yield "schemas", "are for format: avro", None
+        if self.registry is not None and self.format != "avro":
+            yield "registry", "is for format: avro", None
+        if self.registry is not None and self.schemas:
+            yield "registry", "has the schemas", "leave out schemas, or the registry"
         for one in self.schemas:
             if not one.isdecimal():
                 yield "schemas", f"{one!r} is not the id of a schema", "7: event.avsc"
@@ -145,7 +151,7 @@ class KafkaSource(SourceConfig):
             yield from _needs_columns(self.columns, "JSON")
             if self.schema is not None:
                 yield "schema", "is for format: avro", None
-        elif self.schema is None:
+        elif self.schema is None and self.registry is None:
             yield "schema", "Avro values cannot be read without their schema", "schema: event.avsc"
 
 

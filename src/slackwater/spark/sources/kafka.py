@@ -11,6 +11,7 @@ from slackwater.spark.position import POSITION, in_topic
 from slackwater.spark.sources.avro_values import from_avro_bytes
 from slackwater.spark.sources.json_values import from_json_text
 from slackwater.spark.sources.kafka_sizes import rows_at_once
+from slackwater.spark.sources.schema_registry import SchemaRegistry
 
 __all__ = ["read"]
 
@@ -39,7 +40,14 @@ def read(session: SparkSession, config: KafkaSource) -> DataFrame:
     value, arrival = F.col("value"), F.col("timestamp")
     if config.format == "json":
         return from_json_text(records, value.cast("string"), arrival, config.columns, beside)
-    return from_avro_bytes(records, value, arrival, str(config.schema), config.schemas, beside)
+    schema, schemas = config.schema, dict(config.schemas)
+    if config.registry is not None:
+        registry = SchemaRegistry(config.registry)
+        found = {number: text for topic in config.topic
+                 for number, text in registry.of_topic(topic).items()}
+        schemas = {str(number): text for number, text in found.items()}
+        schema = schema or list(found.values())[-1]
+    return from_avro_bytes(records, value, arrival, str(schema), schemas, beside, config.registry)
 
 
 def _record(what: str) -> Column:
