@@ -22,7 +22,7 @@ from slackwater.spark.versions import check_version
 check_version(pyspark.__version__)
 
 if TYPE_CHECKING:
-    from slackwater.spark.drain import drain
+    from slackwater.spark.ending import drain
     from slackwater.spark.listener import watch
     from slackwater.spark.operators.correlate import correlate
     from slackwater.spark.operators.dedupe import dedupe
@@ -40,7 +40,7 @@ __all__ = ["correlate", "dedupe", "drain", "late", "local_session", "match", "op
 
 __getattr__ = lazy(__name__, {
     "dedupe": "operators.dedupe",
-    "drain": "drain",
+    "drain": "ending",
     "synchronise": "operators.synchronise",
     "reorder": "operators.reorder",
     "query": "operators.query",

@@ -17,7 +17,7 @@ from slackwater.core.errors import ConfigError
 from slackwater.pipeline.steps import OUTCOMES
 from slackwater.spark.batch import one_input, two_inputs
 from slackwater.spark.columns import numbered
-from slackwater.spark.drain import finishing
+from slackwater.spark.ending import finishing
 from slackwater.spark.group import Group, Part, Port
 from slackwater.spark.observed import with_numbers
 from slackwater.spark.operator_spec import Input, OperatorSpec, output_schema
