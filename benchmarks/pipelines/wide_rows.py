@@ -1,7 +1,8 @@
 """Rows of 100 kB through reorder on Spark, against Spark's own shuffle of the same rows.
 
-Two gigabytes in 20 micro-batches.  What such rows cost is copying, so the reference copies them,
-too: a shuffle by key, which is the least that any operator with state by key must do.
+Two gigabytes in 20 micro-batches, then through a pipeline with its own bounds, then in a single
+micro-batch and a single shard.  What such rows cost is copying, so the reference copies them, too:
+a shuffle by key, which is the least that any operator with state by key must do.
 """
 
 from __future__ import annotations
@@ -15,12 +16,16 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import DataStreamWriter
 
+from benchmarks.memory import PeakMemory
 from benchmarks.pipelines.reorder import stream
 from benchmarks.result import Result
 from benchmarks.workloads import STAMP, START
-from slackwater.spark import local_session, reorder
+from slackwater.pipeline import load
+from slackwater.spark import drain, local_session, reorder
+from slackwater.spark.run import run_pipeline
 
 BATCHES, ROWS, BYTES, KEYS = 20, 1000, 100_000, 16
 
@@ -43,11 +48,58 @@ def write(folder: Path) -> None:
         os.utime(file, (1_700_000_000 + b,) * 2)
 
 
-def seconds(df: DataFrame, checkpoint: Path) -> float:
+PIPELINE = """
+name: wide
+sources:
+  raw: {{kind: files, path: "{files}", format: parquet}}
+steps:
+  clean: {{reorder: raw, policy: Static(buffer=1s), arrival: arrival, by: [key]}}
+sinks:
+  clean: {{from: clean, kind: parquet, path: clean}}
+  late: {{from: clean.late, kind: parquet, path: late}}
+"""
+
+
+def seconds(df: DataFrame, checkpoint: Path, out: Path | None = None) -> float:
     begin = time.perf_counter()
-    (df.writeStream.format("noop").option("checkpointLocation", str(checkpoint))
+    writer = df.writeStream.format("noop" if out is None else "parquet")
+    if out is not None:
+        writer = writer.option("path", str(out))
+    (writer.option("checkpointLocation", str(checkpoint))
      .trigger(availableNow=True).start().awaitTermination())
     return time.perf_counter() - begin
+
+
+def pipeline(spark: SparkSession, files: Path, folder: Path) -> float:
+    folder.mkdir()
+    file = folder / "wide.yaml"
+    file.write_text(PIPELINE.format(files=files))
+    begin = time.perf_counter()
+    run_pipeline(load(file), spark, until_done=True)
+    took = time.perf_counter() - begin
+    count = sum(spark.read.parquet(str(part)).count()
+                for name in ("clean", "late") for part in (folder / name).glob("batch_id=*"))
+    assert count == BATCHES * ROWS, f"every row comes out once: {count}"
+    return took
+
+
+def at_once(spark: SparkSession, files: Path, folder: Path) -> float:
+    """All rows in one micro-batch and in one shard; some leave with the drain that follows."""
+    counts: list[int] = []
+    whole = (spark.readStream.schema(spark.read.parquet(str(files)).schema)
+             .parquet(str(files)))
+
+    def make() -> DataStreamWriter:
+        df = reorder(whole, "Static(buffer=1s)", arrival="arrival").select("_status", "payload")
+        return df.writeStream.foreachBatch(
+            lambda rows, _: counts.append(rows.select("_status").count())).option(
+            "checkpointLocation", str(folder))
+
+    begin = time.perf_counter()
+    drain(make)
+    took = time.perf_counter() - begin
+    assert sum(counts) == BATCHES * ROWS, f"every row comes out once: {counts}"
+    return took
 
 
 def run() -> list[Result]:
@@ -63,8 +115,27 @@ def run() -> list[Result]:
             times["ours"] = seconds(
                 reorder(stream(spark, files), "Static(buffer=1s)", arrival="arrival", by="key"),
                 folder / f"ours{lap}")
+            times["written"] = seconds(stream(spark, files).repartition("key"),
+                                       folder / f"written{lap}", folder / f"out{lap}")
+            times["pipeline"] = pipeline(spark, files, folder / f"pipeline{lap}")
+            shutil.rmtree(folder / f"out{lap}")
+            shutil.rmtree(folder / f"pipeline{lap}")
+        memory = PeakMemory(os.getpid())
+        memory.start()
+        times["whole"] = at_once(spark, files, folder / "whole")
+        memory.stop()
+        told = ", ".join(f"{kind} {size / 2**30:.2f} GiB" for kind, size in memory.peaks.items())
         return [Result("reorder, 20,000 rows of 100 kB", times["ours"], "Spark's shuffle by key",
-                       times["shuffle"], limit=2, detail=f"{BATCHES} micro-batches, 2 GB")]
+                       times["shuffle"], limit=2, detail=f"{BATCHES} micro-batches, 2 GB"),
+                Result("a pipeline, 20,000 rows of 100 kB", times["pipeline"],
+                       "Spark's shuffle by key to Parquet", times["written"], limit=2),
+                Result("reorder, 20,000 rows of 100 kB at once, one shard", times["whole"],
+                       "Spark's shuffle by key", times["shuffle"], detail=f"at most {told}")]
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         spark.stop()
+
+
+if __name__ == "__main__":
+    for result in run():
+        print(f"{result.name}: {result.ours_s:.1f} s, ratio {result.ratio:.2f} ({result.detail})")

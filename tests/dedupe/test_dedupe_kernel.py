@@ -99,7 +99,7 @@ def test_within_may_change_over_a_restart_the_id_may_not():
     again = Dedupe(ROLES, within="1 minute").restore(logic.snapshot())
     later = rows_of([(0, 0, "b", "x"), (30_000_000, 0, "a", "x")])
     assert again.push(batch_of(later)).late["row"].to_pylist() == [1]
-    with pytest.raises(SnapshotError, match="roles has changed"):
+    with pytest.raises(SnapshotError, match="the key columns have changed"):
         Dedupe(Roles("time", "arrival", key=("id",)), within="1 s").restore(logic.snapshot())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import json
 import os
 import resource
@@ -186,11 +187,16 @@ def test_segments_roll_and_any_range_reads_the_same(tmp_path):
     everything = events(tmp_path)
     assert everything == [f'{{"n":{n}}}' for n in range(90)]
     start = reader.first()
-    for rows in (1, 2, 7, 50):
+    frame = 3  # records that were written together, and are read together at least
+    for rows, most in itertools.product((1, 2, 7, 50, 100), (None, 1, 100, 250, 700, 5000)):
         place, found = start, []
         while place.record < reader.end().record:
-            following = reader.advance(place, rows)
+            following = reader.advance(place, rows, most)
             assert 0 < following.record - place.record <= rows
+            if most == 1:
+                assert following.record - place.record <= frame
+            if most == 5000:
+                assert following == reader.advance(place, rows), "it does not come to that"
             got = [r["event"] for s in reader.spans(place, following)
                    for b in reader.read(s) for r in b.to_pylist()]
             assert len(got) == following.record - place.record

@@ -23,7 +23,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from parts.spark_cluster import SparkCluster
-from scenes import SCENES, Scene
+from scenes import SCENES, SMALL, Scene
 from supervise import Driver, compare, disturb
 
 WHAT = ("driver", "executor", "gateway", "broker", "together", "overload")
@@ -44,7 +44,7 @@ def play(scene_name: str, kills: list[str], seed: int, folder: Path,
         cluster = SparkCluster(folder / "cluster")
         cluster.start()
     try:
-        scene = SCENES[scene_name](folder)
+        scene = (SCENES | SMALL)[scene_name](folder)
         try:
             driver = Driver(scene, folder / "disturbed", cluster and cluster.address)
             disturb(scene, driver, kills, seed, cluster)

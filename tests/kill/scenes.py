@@ -227,3 +227,6 @@ def overload_scene(folder: Path, events: int = 60_000) -> Scene:
 
 SCENES = {"kafka": kafka_scene, "nats": nats_scene, "gateway": gateway_scene,
           "forward": forward_scene, "overload": overload_scene}
+SMALL: dict[str, Callable[[Path], Scene]] = {
+    "small overload": lambda folder: overload_scene(folder, events=6000)}
+"""For tests that run always."""

@@ -5,17 +5,19 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import json
+from dataclasses import replace
 
 import pytest
 from parts.drain import drain
 
 from slackwater.core.errors import ConfigError, UnknownColumn
 from slackwater.pipeline import PipelineError, parse
-from slackwater.pipeline.connectors import KafkaSink, KafkaSource
+from slackwater.pipeline.connectors import MAX_BYTES, MAX_ROWS, KafkaSink, KafkaSource
 from slackwater.pipeline.steps import StreamName
 from slackwater.spark.kafka_classes import needs_classes
 from slackwater.spark.sinks import open_sink
 from slackwater.spark.sources import read_source
+from slackwater.spark.sources.kafka_sizes import rows_at_once
 
 COLUMNS = {"time": "timestamp", "device": "string", "value": "double"}
 GOOD = b'{"time": "2024-05-01T10:00:00.25Z", "device": "a", "value": 1}'
@@ -45,6 +47,21 @@ def test_json_values_become_columns_and_no_value_is_lost(spark, kafka, tmp_path)
     kafka.send("events", [GOOD.replace(b'"a"', b'"late"')])
     (again,) = drain(read_source(spark, config), tmp_path / "checkpoint")
     assert [r.device for r in again] == ["late"]
+
+
+def test_a_micro_batch_of_wide_rows_has_fewer_of_them(spark, kafka, tmp_path):
+    kafka.create("wide", partitions=2)
+    config = KafkaSource(kafka.address, ("wide",), columns={"text": "string"})
+    assert rows_at_once(spark, config) == MAX_ROWS, "nothing is known of an empty topic"
+    wide = b'{"text": "%s"}' % (b"x" * 50_000)
+    for partition in range(2):
+        kafka.send("wide", [wide] * 20, partition=partition)
+    assert rows_at_once(spark, config) == MAX_BYTES // len(wide)
+    assert rows_at_once(spark, replace(config, max_rows=1200)) == 1200
+    (rows,) = drain(read_source(spark, config), tmp_path / "checkpoint")
+    assert len(rows) == 40
+    nobody = KafkaSource("127.0.0.1:9", ("wide",), columns={"text": "string"})
+    assert rows_at_once(spark, nobody) == MAX_ROWS, "that it is not there the query will say"
 
 
 def test_avro_values_become_columns_and_no_value_is_lost(spark, kafka, tmp_path):
@@ -138,7 +155,7 @@ def test_confluent_frames_are_never_read_as_plain_avro(spark, kafka, tmp_path):
                                                            (5, 1714557600000000, "a")]
     assert [(r.n, r.time, r.device) for r in found[2:]] == [(None, None, None)] * 4
     assert found[5]._raw.startswith("in a Confluent frame, schema 65536; ")
-    assert found[2]._raw.startswith("in a Confluent frame, schema 7; say schemas: {number: file}: ")
+    assert found[2]._raw.startswith("in a Confluent frame, schema 7; say schemas: {number: file}, ")
     assert base64.b64decode(found[2]._raw.rpartition(" ")[2]) == framed(7, plain[1])
 
     config = KafkaSource(kafka.address, ("frames",), "avro", schema=json.dumps(new),

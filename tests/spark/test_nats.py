@@ -8,9 +8,11 @@ import threading
 
 import pytest
 from parts.drain import drain
+from pyspark.sql.streaming.datasource import ReadMaxRows
 
-from slackwater.pipeline.connectors import NatsSource
+from slackwater.pipeline.connectors import MAX_BYTES, NatsSource
 from slackwater.spark.sources import read_source
+from slackwater.spark.sources.nats import NatsReader
 
 COLUMNS = {"n": "int", "device": "string"}
 
@@ -57,6 +59,33 @@ def test_messages_are_read_once_in_order_and_none_is_lost(spark, nats_server, tm
     by_subject = config(nats_server, "ONE", subject="x.b")
     (rows,) = drain(read_source(spark, by_subject), tmp_path / "subject")
     assert [r._raw or r.n for r in rows] == ["poison", 4, 7]
+
+
+def test_a_micro_batch_of_wide_messages_has_fewer_of_them(nats_server):
+    nats_server.create("WIDE", ["w.>"])
+    nats_server.send([("w.a", bytes(200_000))] * 5)
+    wide = NatsReader({"url": nats_server.address, "stream": "WIDE", "starting": "earliest",
+                       "token": nats_server.token})
+    begin = wide.initialOffset()
+    try:
+        assert wide.latestOffset(begin, ReadMaxRows(100)) == {"next": 6}
+        state = wide._connection().state()
+        assert 200_000 < state.mean < 201_000
+        far = {"next": -1_000_000}  # as if there were many
+        assert wide.latestOffset(far, ReadMaxRows(10_000))["next"] - far["next"] == int(
+            MAX_BYTES / state.mean)
+    finally:
+        wide.stop()
+
+
+def test_positions_are_the_messages_numbers(spark, nats_server, tmp_path):
+    nats_server.create("PLACES", ["p.>"])
+    nats_server.send([message(n, "p.a") for n in range(1, 6)])
+    on_stream(nats_server, "PLACES", lambda jsm, name: jsm.delete_msg(name, 2))
+    df = read_source(spark, config(nats_server, "PLACES", max_rows=2), placed=True)
+    rows = [r for batch in drain(df, tmp_path / "checkpoint") for r in batch]
+    assert sorted((r._position.start, r.n) for r in rows if r.n) == [(n, n) for n in (1, 3, 4, 5)]
+    assert [r._position.start for r in rows if r._raw] == [2]
 
 
 def test_deleted_messages_are_told_and_expired_ones_end_the_query(spark, nats_server, tmp_path):

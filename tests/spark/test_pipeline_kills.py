@@ -1,4 +1,4 @@
-"""Two of the kills that tests/kill/run_kills.py does by the dozen.
+"""Some of the kills that tests/kill/run_kills.py does by the dozen.
 
 Others in the default run: a gateway under load (tests/gateway), servers that restart (test_nats,
 test_postgres_sink).
@@ -34,3 +34,7 @@ def played(spark, tmp_path):
 
 def test_the_gateway_and_the_driver(played):
     assert played("gateway", "server", "driver").endswith("equal")
+
+
+def test_three_steps_and_five_sinks_on_a_full_topic(played):
+    assert played("small overload", "driver", "driver").endswith("equal")

@@ -342,13 +342,30 @@ class StageLogic(ABC):
 
 
 def same_identity(was: Mapping[str, Any], now: Mapping[str, Any], name: str) -> None:
-    """Raise if something has changed that state depends on."""
+    """Raise if something has changed that state depends on; of roles those that have are named.
+
+    Examples
+    --------
+    >>> try:
+    ...     same_identity({"roles": {"time": "t", "key": ["k"]}},
+    ...                   {"roles": {"time": "t", "key": []}}, "reorder")
+    ... except SnapshotError as error:
+    ...     print(str(error).splitlines()[0])
+    restore reorder: the key columns have changed since the snapshot
+    """
     for what in [*was, *(w for w in now if w not in was)]:
-        if was.get(what) != now.get(what):
-            raise SnapshotError(f"the {what} has changed since the snapshot",
-                                step=f"restore {name}",
-                                expected=was.get(what), got=now.get(what),
-                                hint="keep it, or start afresh with a new checkpoint")
+        before, after = was.get(what), now.get(what)
+        if before == after:
+            continue
+        words = f"the {what} has changed"
+        if what == "roles" and isinstance(before, dict) and isinstance(after, dict):
+            role = next(r for r in (*before, *after) if before.get(r) != after.get(r))
+            before, after = before.get(role), after.get(role)
+            words = "the key columns have changed" if role == "key" else (
+                f"the {role} column has changed" if role != "unit" else "the unit has changed")
+        raise SnapshotError(f"{words} since the snapshot", step=f"restore {name}",
+                            expected=before, got=after,
+                            hint="keep it, or start afresh with a new checkpoint")
 
 
 def role_names(roles: Roles) -> dict[str, Any]:

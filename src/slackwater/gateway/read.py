@@ -58,16 +58,27 @@ class LogReader:
         assert end is not None, "the file is made before the first record and never removed"
         return end
 
-    def advance(self, start: Place, rows: int) -> Place:
-        """The place `rows` records after `start`, or the end if that comes first."""
+    def advance(self, start: Place, rows: int, most: int | None = None) -> Place:
+        """The place `rows` records after `start`, or the end if that comes first.
+
+        With `most` it is no more than about so many bytes of the log further, but one frame is.
+        """
         end, target = self.end(), start.record + rows
-        if target >= end.record:
-            return end
+        passed = 0
         for span in self.spans(start, end):
-            if span.end > target:
-                for _, frame in self._frames(span):
-                    if frame.end > target:
-                        return Place(max(target, frame.first), span.segment, frame.byte)
+            last = end.byte if span.segment == end.segment else (
+                segment_path(self.folder, span.segment).stat().st_size)
+            far = most is not None and passed + last - span.byte > most
+            if span.end <= target and not far:
+                passed += last - span.byte
+                continue
+            for _, frame in self._frames(span):
+                full = most is not None and passed + frame.end_byte - span.byte > most
+                if frame.end > target:
+                    return Place(max(target, frame.first), span.segment, frame.byte)
+                if full and frame.first > start.record:
+                    return Place(frame.first, span.segment, frame.byte)
+            passed += last - span.byte
         return end
 
     def spans(self, start: Place, end: Place) -> list[Span]:

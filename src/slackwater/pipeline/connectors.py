@@ -14,7 +14,7 @@ from slackwater.core.errors import did_you_mean
 from slackwater.core.names import ARRIVAL, RAW, is_reserved
 from slackwater.pipeline.option import option, shown
 
-__all__ = ["SINKS", "SOURCES", "ConsoleSink", "CsvSink", "DeltaSink", "FilesSource",
+__all__ = ["SINKS", "SOURCES", "ConsoleSink", "CsvSink", "DeltaSink", "DeltaSource", "FilesSource",
            "GatewaySource", "JsonSink", "KafkaSink", "KafkaSource", "NatsSource", "ParquetSink",
            "PostgresSink", "SinkConfig", "SourceConfig"]
 
@@ -30,6 +30,8 @@ RECORD = {"key": "string", "key_bytes": "binary", "partition": "int", "offset": 
 MAX_ROWS = 200_000
 """A topic that has gathered rows for days starts at once, and no micro-batch outgrows the memory.
 """
+MAX_BYTES = 1 << 28
+"""Of wide rows a micro-batch has fewer: about so many bytes."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -116,6 +118,8 @@ class KafkaSource(SourceConfig):
         "settings", {}, doc=f"column: what of the record it holds ({', '.join(RECORD)})")
     schemas: Mapping[str, str] = option(
         "avros", {}, doc="Avro in Confluent's frames: id: the schema, or a file that holds it")
+    registry: str | None = option(
+        "address", None, doc="Avro in Confluent's frames: http://host:8081 of the schema registry")
 
     @property
     def declared(self) -> dict[str, str]:
@@ -136,6 +140,10 @@ class KafkaSource(SourceConfig):
                     "rename the column"
         if self.schemas and self.format != "avro":
             yield "schemas", "are for format: avro", None
+        if self.registry is not None and self.format != "avro":
+            yield "registry", "is for format: avro", None
+        if self.registry is not None and self.schemas:
+            yield "registry", "has the schemas", "leave out schemas, or the registry"
         for one in self.schemas:
             if not one.isdecimal():
                 yield "schemas", f"{one!r} is not the id of a schema", "7: event.avsc"
@@ -143,7 +151,7 @@ class KafkaSource(SourceConfig):
             yield from _needs_columns(self.columns, "JSON")
             if self.schema is not None:
                 yield "schema", "is for format: avro", None
-        elif self.schema is None:
+        elif self.schema is None and self.registry is None:
             yield "schema", "Avro values cannot be read without their schema", "schema: event.avsc"
 
 
@@ -190,6 +198,17 @@ class GatewaySource(SourceConfig):
     def faults(self) -> Iterator[Fault]:
         """The log holds JSON, which needs columns."""
         yield from _needs_columns(self.columns, "the gateway's log")
+
+
+@dataclass(frozen=True, repr=False)
+class DeltaSource(SourceConfig):
+    """Rows as they are added to a Delta table; a file's time is the arrival."""
+
+    kind: ClassVar[str] = "delta"
+
+    path: str = option("path", doc="the table's folder")
+    starting: str = option("choice", "earliest", choices=_STARTING, doc="where a first run begins")
+    max_rows: int = option("count", MAX_ROWS, doc="at most so many a micro-batch, in whole files")
 
 
 @dataclass(frozen=True, repr=False)
@@ -260,7 +279,7 @@ def _by_kind(*kinds: Any) -> dict[str, Any]:
 
 
 SOURCES: dict[str, type[SourceConfig]] = _by_kind(FilesSource, KafkaSource, NatsSource,
-                                                  GatewaySource)
+                                                  GatewaySource, DeltaSource)
 """The sources' configurations by kind."""
 
 SINKS: dict[str, type[SinkConfig]] = _by_kind(ParquetSink, JsonSink, CsvSink, ConsoleSink,

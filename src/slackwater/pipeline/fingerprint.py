@@ -23,8 +23,8 @@ __all__ = ["FORMAT", "Change", "as_planned", "changes", "query_plan", "read_plan
 
 FORMAT = 4
 
-_FREE = ("servers", "options", "starting", "max_rows", "max_files_per_batch", "token", "user",
-         "password")
+_FREE = ("servers", "registry", "options", "starting", "max_rows", "max_files_per_batch", "token",
+         "user", "password")
 """Options of sources that say how to get at the rows, not which rows they are."""
 
 _KERNEL_DECIDES = ("policy", "slack", "max_delay", "max_failures", "max_future_skew",

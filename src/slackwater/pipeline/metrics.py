@@ -50,6 +50,18 @@ class StreamNumbers:
         told = self.ready + self.late
         return self.late / told if told else None
 
+    def add(self, told: Mapping[str, Any]) -> None:
+        """Count what was told of a micro-batch; its times are in microseconds."""
+        for name in ("ready", "late", "quarantined", "unreadable"):
+            setattr(self, name, getattr(self, name) + (told.get(name) or 0))
+        self.rows += told.get("ready") or 0
+        if told.get("latency"):
+            self.latency = tuple(v / 1e6 for v in told["latency"])
+        if told.get("buffer") is not None:
+            self.buffer = told["buffer"] / 1e6
+        if told.get("clock") is not None and told.get("watermark") is not None:
+            self.lag = (told["clock"] - told["watermark"]) / 1e6
+
 
 @dataclass
 class QueryNumbers:

@@ -25,9 +25,9 @@ def option(kind: str, default: Any = MISSING, *, secret: bool = False,
     ----------
     kind
         ``text``, ``texts`` (one or a list), ``path``, ``choice``, ``count``, ``flag``, ``columns``
-        (name: type), ``settings`` (name: value), ``servers`` (host:port), ``url``, ``keys`` (names
-        of columns), ``key`` (the name of one), ``avro`` (a schema, or a file with one),
-        ``avros`` (a number: such a schema).
+        (name: type), ``settings`` (name: value), ``servers`` (host:port), ``url`` (of a database),
+        ``address`` (of a server that speaks HTTP), ``keys`` (names of columns), ``key`` (the name
+        of one), ``avro`` (a schema, or a file with one), ``avros`` (a number: such a schema).
     default
         Left out: the option must be given.
     secret

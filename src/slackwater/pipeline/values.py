@@ -218,14 +218,21 @@ class OptionReader:
         return ",".join(servers)
 
     def _url(self, node: Node, where: str) -> Any:
+        return self._address_of(node, where, r"postgres(ql)?://", "a PostgreSQL database",
+                                "postgresql://user:password@host:port/database")
+
+    def _address(self, node: Node, where: str) -> Any:
+        return self._address_of(node, where, r"https?://[^/]", "a server that speaks HTTP",
+                                "http://host:port")
+
+    def _address_of(self, node: Node, where: str, begins: str, what: str, expected: str) -> Any:
         text = self._text(node, where)
         if text is BAD:
             return BAD
         for secret in credentials(text):
             self.mistakes.secrets.add(secret)
-        if not re.match(r"postgres(ql)?://", text):
-            return self.bad(node, where, "is not the address of a PostgreSQL database",
-                            expected="postgresql://user:password@host:port/database")
+        if not re.match(begins, text):
+            return self.bad(node, where, f"is not the address of {what}", expected=expected)
         return text
 
 

@@ -22,6 +22,7 @@ from slackwater.spark.versions import check_version
 check_version(pyspark.__version__)
 
 if TYPE_CHECKING:
+    from slackwater.spark.ending import drain
     from slackwater.spark.listener import watch
     from slackwater.spark.operators.correlate import correlate
     from slackwater.spark.operators.dedupe import dedupe
@@ -33,12 +34,13 @@ if TYPE_CHECKING:
     from slackwater.spark.sample import tap
     from slackwater.spark.session import local_session, open_session, settings
 
-__all__ = ["correlate", "dedupe", "late", "local_session", "match", "open_session", "quarantined",
-           "query", "ready", "reorder", "settings", "synchronise", "tap", "watch",
+__all__ = ["correlate", "dedupe", "drain", "late", "local_session", "match", "open_session",
+           "quarantined", "query", "ready", "reorder", "settings", "synchronise", "tap", "watch",
            "with_watermark"]
 
 __getattr__ = lazy(__name__, {
     "dedupe": "operators.dedupe",
+    "drain": "ending",
     "synchronise": "operators.synchronise",
     "reorder": "operators.reorder",
     "query": "operators.query",

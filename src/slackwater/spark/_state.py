@@ -15,14 +15,18 @@ if TYPE_CHECKING:
 
 __all__ = ["Head", "SparkStore", "StepStore"]
 
+_LARGE = 1 << 22
+"""Bytes: handing these over takes longer than the round trip does."""
+
 
 class SparkStore:
     """A `kernel.Store` over Spark's state store.
 
     A state call costs a round trip of 30–100 µs, and more where cores are few.  So writes wait in
-    memory until `flush`: a page that is written and dropped within a micro-batch costs none.  And
-    small blobs live *near*: together in one value beside the head, which is read and written
-    anyway.  A blob is in one place, near or in the map.
+    memory until `flush`: a page that is written and dropped within a micro-batch costs none.  Only
+    large blobs are handed over at once, or they would all be in memory together.  And small ones
+    live *near*: together in one value beside the head, which is read and written anyway.  A blob is
+    in one place, near or in the map.
     """
 
     def __init__(self, handle: StatefulProcessorHandle) -> None:
@@ -49,7 +53,13 @@ class SparkStore:
 
     def put(self, name: str, blob: bytes) -> None:
         """Write or replace a blob."""
-        self._waiting[name] = blob
+        if len(blob) < _LARGE:
+            self._waiting[name] = blob
+            return
+        self._waiting.pop(name, None)
+        self._near.remove(name)
+        self._near.others = True
+        self._map.updateValue((name,), (blob,))
 
     def drop(self, name: str) -> None:
         """Delete a blob."""
@@ -117,6 +127,9 @@ class Head:
         Real time of the last micro-batch with data for a step, if it had a tick; else None.
     ticked
         The time that each step was last told.
+    owed
+        The number of the first blob of results that waits (see `slackwater.spark.owed`), and the
+        number of the next.
     """
 
     shards: int
@@ -125,6 +138,7 @@ class Head:
     latest: dict[str, int] = field(default_factory=dict)
     tick: dict[str, int | None] = field(default_factory=dict)
     ticked: dict[str, int] = field(default_factory=dict)
+    owed: tuple[int, int] = (0, 0)
 
     SCHEMA: ClassVar[str] = "head string, near binary"
     """With what `SparkStore` has near."""

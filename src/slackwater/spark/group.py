@@ -91,6 +91,11 @@ class Group:
     passes: str | None = None
 
     @property
+    def tells(self) -> bool:
+        """Whether numbers about its steps leave beside its rows."""
+        return any(part.wanted is not None for part in self.parts)
+
+    @property
     def quiet(self) -> int | None:
         """The shortest silence that any of its steps looks out for."""
         waits = [part.spec.quiet for part in self.parts if part.spec.quiet is not None]

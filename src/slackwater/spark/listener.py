@@ -1,10 +1,12 @@
-"""What running queries lose by their watermarks, live."""
+"""What running queries lose, live: by Spark's watermarks, and as late rows of our operators."""
 
 from __future__ import annotations
 
 import json
 import logging
 import threading
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -12,6 +14,10 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from slackwater.core.html import html_table
 from slackwater.evaluate.progress import Progress, QueryNumbers
+from slackwater.pipeline.metrics import QUANTILES, StreamNumbers
+from slackwater.spark.observed import operators_told
+from slackwater.spark.owed import OWED
+from slackwater.spark.stats import merged_stats
 
 __all__ = ["Watch", "watch"]
 
@@ -22,19 +28,32 @@ class Watch(StreamingQueryListener):
     """Hears every query of a session; `queries` has their numbers at any time.
 
     A micro-batch that dropped rows is logged as a warning by the logger ``slackwater.watch``, any
-    other as information.
+    other as information.  So is a share of late rows that is above what a policy promises, once
+    when it goes above.
     """
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
         self._progress = Progress()
         self._lock = threading.Lock()
+        self._operators: dict[str, dict[str, StreamNumbers]] = {}
+        self._over: set[tuple[str, str]] = set()
 
     @property
     def queries(self) -> dict[str, QueryNumbers]:
         """The numbers of each query, by its name (or the beginning of its id)."""
         with self._lock:
             return {query.name: query for query in self._progress.queries.values()}
+
+    @property
+    def operators(self) -> dict[str, dict[str, StreamNumbers]]:
+        """The numbers of our operators by query and operator, since this began to listen.
+
+        Two operators of one name in a query are counted together.
+        """
+        with self._lock:
+            return {query: {step: replace(one) for step, one in steps.items()}
+                    for query, steps in self._operators.items()}
 
     def stop(self) -> None:
         """Listen no more; the numbers stay."""
@@ -47,11 +66,30 @@ class Watch(StreamingQueryListener):
             numbers = self._progress.add(report)
             dropped = numbers.batches[int(report["batchId"])].dropped
             line = numbers.line()
+            for words in self._count(numbers.name, event.progress):
+                _LOG.warning("%s", words)
         if dropped:
             _LOG.warning("%s rows dropped in micro-batch %s; %s", f"{dropped:,}",
                          report["batchId"], line)
         else:
             _LOG.info("%s", line)
+
+    def _count(self, query: str, report: Any) -> Iterator[str]:
+        """Add what our operators have told; gives what someone should look at."""
+        for steps, bound in operators_told(report):
+            for step, told in steps.items():
+                if step == OWED:
+                    continue
+                one = self._operators.setdefault(query, {}).setdefault(step, StreamNumbers())
+                one.bound = bound
+                one.add(merged_stats(told, QUANTILES))
+                share = one.late_share
+                if bound is None or share is None or share <= bound:
+                    self._over.discard((query, step))
+                elif (query, step) not in self._over:
+                    self._over.add((query, step))
+                    yield (f"{query}: {100 * share:.3g} % of the rows of {step} are late, and its "
+                           f"policy promises {100 * bound:.3g} %; their _reason says why")
 
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802
         """Nothing to count yet."""
@@ -72,7 +110,7 @@ class Watch(StreamingQueryListener):
 
 
 def watch(spark: SparkSession) -> Watch:
-    """Say what the watermarks of this session's queries drop, as it happens.
+    """Say what this session's queries lose, as it happens.
 
     Parameters
     ----------
@@ -82,7 +120,8 @@ def watch(spark: SparkSession) -> Watch:
     Returns
     -------
     Watch
-        Readable at any time: ``watch(spark).queries["orders"].dropped``.
+        Readable at any time: ``watch(spark).queries["orders"].dropped`` is what Spark's watermarks
+        have dropped, ``.operators["orders"]["reorder"].late_share`` the share of late rows.
     """
     found = Watch(spark)
     spark.streams.addListener(found)

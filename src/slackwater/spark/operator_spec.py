@@ -21,7 +21,7 @@ from slackwater.pattern.match import Match
 from slackwater.query import SelectQuery
 from slackwater.query.correlate.query import PairQuery
 from slackwater.query.recognise import RecogniseQuery
-from slackwater.reorder import Reorder
+from slackwater.reorder import Policy, Reorder
 from slackwater.spark.packing import ROW, canonical_schema
 from slackwater.synchronise.config import Synchroniser
 
@@ -96,6 +96,15 @@ class OperatorSpec:
     def promise(self) -> int | None:
         """What silence promises, if nothing follows: windows and patterns close in silence."""
         return None if isinstance(self.kernel, (Dedupe, Reorder, Synchroniser)) else self.quiet
+
+    @property
+    def loss_bound(self) -> float | None:
+        """The share of late rows that its policy promises to stay under, if it has one."""
+        order = getattr(self.kernel, "chain", self.kernel)
+        order = getattr(order, "reorder", order)
+        policy = order.policy if isinstance(order, Reorder) else None
+        named = policy.bound if isinstance(policy, Policy) else None
+        return None if named is None else float(getattr(policy, named))
 
 
 def operator_spec(kernel: Any, schema: pa.Schema, quiet: int | None, step: str, *,

@@ -4,7 +4,7 @@ Spark puts files, and pieces of large ones, into partitions by their size, so th
 partitions is not that of the input, and another number of files per micro-batch gives another
 order.  By the time of their file and the place of their piece in it rows have one order, however
 the input is cut.  Kafka's records go by partition and offset: always in a pipeline, else where a
-DataFrame still has these columns.
+DataFrame still has these columns.  Messages of NATS and of the gateway's log go by their number.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-__all__ = ["POSITION", "in_position", "in_topic", "with_position"]
+__all__ = ["POSITION", "in_files", "in_line", "in_position", "in_topic", "with_position"]
 
 POSITION = "_position"
 _METADATA = "_metadata"
@@ -45,6 +45,16 @@ def with_position(df: DataFrame) -> DataFrame:
 def in_topic() -> Column:
     """The place of Kafka's records."""
     return _place(F.col("partition"), F.col("offset"))
+
+
+def in_line(number: Column) -> Column:
+    """The place of rows that have one number after the other."""
+    return _place(F.lit(0), number)
+
+
+def in_files(version: Column, file: Column) -> Column:
+    """The place of rows of a table's files, in the order in which they were added."""
+    return _place(version, file)
 
 
 def _place(part: Column, start: Column) -> Column:

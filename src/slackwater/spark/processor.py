@@ -26,10 +26,17 @@ class GroupProcessor(StatefulProcessor):
     Before a query starts, Spark asks the processor in a process of its own which state it keeps.
     The kernels take no part in the answer, so they travel packed, and what runs them is imported
     with the first rows: else that process would load all of it, for every operator of every query.
+
+    Parameters
+    ----------
+    groups
+        The steps, and the labels of their shards.
+    most
+        Bytes that a shard gives in a micro-batch (see `slackwater.spark.owed`).
     """
 
-    def __init__(self, groups: tuple[Group, ...]) -> None:
-        self._packed = cloudpickle.dumps(groups)
+    def __init__(self, groups: tuple[Group, ...], most: int) -> None:
+        self._packed, self._most = cloudpickle.dumps(groups), most
 
     @cached_property
     def _groups(self) -> dict[int, Group]:
@@ -43,6 +50,7 @@ class GroupProcessor(StatefulProcessor):
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802
         """Push a micro-batch, and let time pass."""
+        from slackwater.spark.owed import bounded
         from slackwater.spark.shard import ShardRun, handed_on
 
         group = self._groups[key[0]]
@@ -52,7 +60,8 @@ class GroupProcessor(StatefulProcessor):
         row = self._head.get()
         head = Head(len(group.labels)) if row is None else Head.from_text(row[0])
         self._store.open(None if row is None else row[1])
-        yield from ShardRun(group, head, self._store).run(list(rows))
+        found = ShardRun(group, head, self._store).run(list(rows))
+        yield from bounded(found, head, self._store, self._most, tells=group.tells)
         after = (head.to_text(), self._store.flush())
         if row is None or after != (row[0], bytes(row[1])):
             self._head.update(after)  # else a write, and a row in the checkpoint, that nobody needs

@@ -10,13 +10,18 @@ from functools import reduce
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from slackwater.core.errors import ConfigError
+from slackwater.pipeline.steps import OUTCOMES
 from slackwater.spark.batch import one_input, two_inputs
 from slackwater.spark.columns import numbered
+from slackwater.spark.ending import finishing
 from slackwater.spark.group import Group, Part, Port
+from slackwater.spark.observed import with_numbers
 from slackwater.spark.operator_spec import Input, OperatorSpec, output_schema
+from slackwater.spark.owed import MOST
 from slackwater.spark.packing import (
     PACKED,
     UNPACKED,
@@ -36,6 +41,8 @@ __all__ = ["arrow_schema", "carry", "default_shards", "packed_for", "run_groups"
            "target_of"]
 
 _SHARDS = 8
+_RESULTS = "spark.slackwater.maxResultBytes"
+"""The setting for how many bytes a shard gives in a micro-batch; the rest comes with the next."""
 
 
 def arrow_schema(df: DataFrame) -> pa.Schema:
@@ -55,7 +62,8 @@ def carry(dfs: DataFrame | tuple[DataFrame, DataFrame], what: OperatorSpec, *,
         return one_input(sides[0], what, schemas[0], output_schema(what, schemas))
     session = sides[0].sparkSession
     ports = tuple(Port() for _ in sides)
-    group = Group((Part(what, ports),), shard_labels(shards_of(session, what, shards)))
+    group = Group((Part(what, ports, wanted=frozenset(OUTCOMES)),),
+                  shard_labels(shards_of(session, what, shards)))
     packed = reduce(DataFrame.unionAll, (
         packed_for(df, target_of(group, group.parts[0], at)) for at, df in enumerate(sides)))
     output = output_schema(what, [seen_columns(given, schema) for given, schema in
@@ -64,8 +72,12 @@ def carry(dfs: DataFrame | tuple[DataFrame, DataFrame], what: OperatorSpec, *,
         return two_inputs(packed, what, output, len(group.labels))
     if len(sides) == 1:
         # also without quiet: a restart may change it, and Spark counts the sources of a query
-        packed = packed.unionAll(ticks(session, group.labels, what.quiet))
-    return run_groups(packed, (group,), what.step).mapInArrow(
+        packed = packed.unionAll(ticks(session, group.labels, what.quiet, finish=finishing()))
+    elif finishing():
+        raise ConfigError("two streams cannot be told that nothing more comes", step=what.step,
+                          hint="a pipeline can: slackwater run --until-done")
+    found = with_numbers(run_groups(packed, (group,), what.step), None, what.loss_bound)
+    return found.where(F.col("blob").isNotNull()).mapInArrow(
         unpack(output), from_arrow_schema(output))
 
 
@@ -107,8 +119,9 @@ def run_groups(packed: DataFrame, groups: tuple[Group, ...], step: str) -> DataF
     """Run groups of steps over their packed input."""
     session = packed.sparkSession
     _check_state_store(session.conf.get("spark.sql.streaming.stateStore.providerClass", ""), step)
-    return packed.groupBy("shard").transformWithState(GroupProcessor(groups), UNPACKED, "append",
-                                                      "none")
+    most = int(session.conf.get(_RESULTS, None) or MOST)
+    return packed.groupBy("shard").transformWithState(
+        GroupProcessor(groups, most), UNPACKED, "append", "none")
 
 
 def seen_columns(given: Input, schema: pa.Schema) -> pa.Schema:

@@ -10,13 +10,13 @@ from functools import reduce
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from slackwater.core.errors import ConfigError
 from slackwater.pipeline.document import Pipeline, Query
 from slackwater.pipeline.steps import Step, StreamName
 from slackwater.spark.group import Group
+from slackwater.spark.observed import with_numbers
 from slackwater.spark.packing import Target, canonical_schema, shard_labels
 from slackwater.spark.position import POSITION
 from slackwater.spark.run.streams import outcome_rows
@@ -87,9 +87,7 @@ def plan_main(session: SparkSession, pipeline: Pipeline, query: Query, *, shards
     labels = [label for group in wired.groups for label in group.labels]
     if labels:
         packed = packed.unionAll(ticks(session, labels, quiet, finish=finish))
-    df = run_groups(packed, groups, pipeline.name)
-    said = F.when(F.col("stats").isNotNull(), F.struct("stream", "stats"))
-    return MainQuery(df.observe(STATS, F.collect_list(said).alias("told")), outputs)
+    return MainQuery(with_numbers(run_groups(packed, groups, pipeline.name), STATS), outputs)
 
 
 def _wanted(pipeline: Pipeline, query: Query, steps: list[Step]) -> dict[str, frozenset[str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,6 +15,8 @@ from slackwater.pipeline.document import MAIN, Pipeline
 from slackwater.pipeline.metrics import QUANTILES, Numbers
 from slackwater.pipeline.steps import Step
 from slackwater.spark.columns import quoted
+from slackwater.spark.observed import by_step, observed
+from slackwater.spark.owed import OWED
 from slackwater.spark.run.main_query import STATS
 from slackwater.spark.stats import merged_stats
 
@@ -44,6 +45,8 @@ class Observer:
             for node in query.nodes:
                 self._home.setdefault(node, query.name)
         self._taken: dict[tuple[str, str], int] = {}
+        self.owed = 0
+        """How many blobs of results waited in the state after the last micro-batch."""
 
     def watch(self, query: str) -> Callable[[str, DataFrame], DataFrame]:
         """For `Tables` and `Builder`: observe the nodes that are at home in a query."""
@@ -68,10 +71,9 @@ class Observer:
             query, batch, report["durationMs"]["triggerExecution"] / 1000,
             int(report.numInputRows), sum(int(s["numRowsTotal"]) for s in states),
             sum(int(s["memoryUsedBytes"]) for s in states))
-        for node, row in report["observedMetrics"].items():
-            row = _named(row if isinstance(row, dict) else row.asDict(recursive=True))
+        for node, row in observed(report):
             if node == STATS:
-                self._add_steps(row["told"] or [])
+                self._add_steps(by_step(row))
             elif node in self._numbers.streams:
                 self._add(node, row)
 
@@ -86,42 +88,19 @@ class Observer:
         for stream, rows in recent.items():
             self._numbers.results(stream, rows)
 
-    def _add_steps(self, told: list[Any]) -> None:
-        by_step: dict[str, list[dict[str, Any]]] = {}
-        for one in told:
-            by_step.setdefault(one["stream"], []).append(json.loads(one["stats"]))
-        for node, stats in by_step.items():
+    def _add_steps(self, told: dict[str, list[dict[str, Any]]]) -> None:
+        self.owed = sum(said["owed"] for said in told.get(OWED, ()))
+        for node, stats in told.items():
             if self._home.get(node) == MAIN:
                 self._add(node, merged_stats(stats, QUANTILES))
                 self._numbers.results(node, [row for s in stats for row in s.get("results", ())])
 
     def _add(self, node: str, row: dict[str, Any]) -> None:
         with self._numbers.lock:
-            stream = self._numbers.streams[node]
-            for name in ("ready", "late", "quarantined", "unreadable"):
-                setattr(stream, name, getattr(stream, name) + (row.get(name) or 0))
-            stream.rows += row.get("ready") or 0
-            if row.get("latency"):
-                stream.latency = tuple(v / 1e6 for v in row["latency"])
-            if row.get("buffer") is not None:
-                stream.buffer = row["buffer"] / 1e6
-            if row.get("clock") is not None and row.get("watermark") is not None:
-                stream.lag = (row["clock"] - row["watermark"]) / 1e6
+            self._numbers.streams[node].add(row)
         if row.get("producers"):
             rows, late = (_counts(row.get(name)) for name in ("producers", "late_producers"))
             self._numbers.seen(node, rows, late, time.time())
-
-
-def _named(value: Any, kind: Any = None) -> Any:
-    """A row as a dictionary; Spark Connect hands out its values and its schema apart."""
-    if isinstance(value, dict) and value.keys() == {"values", "schema"}:
-        return _named(value["values"], value["schema"])
-    if isinstance(value, list) and isinstance(kind, dict):
-        if kind.get("type") == "struct":
-            return {field["name"]: _named(one, field["type"])
-                    for field, one in zip(kind["fields"], value, strict=True)}
-        return [_named(one, kind.get("elementType")) for one in value]
-    return value
 
 
 def _counts(top: Any) -> dict[str, int]:

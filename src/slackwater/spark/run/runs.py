@@ -103,8 +103,7 @@ def run_pipeline(pipeline: Pipeline, session: SparkSession, *, until_done: bool 
                     started(told)
                 run.wait(stop)
                 if until_done and not keep_held and not stop.is_set():
-                    run.drain()
-                    run.wait(stop)
+                    run.drain(stop)
                     if not stop.is_set():
                         checkpoint.drained()
             except (Py4JNetworkError, ConnectionError) as error:
@@ -169,11 +168,16 @@ class _Run:
         ms = micros(self._pipeline.trigger) // 1000
         return writer.trigger(processingTime=f"{ms} milliseconds")
 
-    def drain(self) -> None:
-        """Tell the main query that nothing more comes."""
+    def drain(self, stop: threading.Event) -> None:
+        """Tell the main query that nothing more comes, until it has given all that it held."""
         for query in self._pipeline.queries:
-            if query.name == MAIN:
+            if query.name != MAIN:
+                continue
+            while True:
                 self._start(query, *self._plan(query, finish=True), _to_the_end)
+                self.wait(stop)
+                if stop.is_set() or not self._observer.owed:
+                    break
 
     def _start(self, query: Query, df: DataFrame, write: Callable[[DataFrame, int], None],
                trigger: Trigger) -> None:

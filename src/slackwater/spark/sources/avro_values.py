@@ -8,9 +8,10 @@ columns, written again, give the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import reduce
 
+import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -21,6 +22,7 @@ from slackwater.pipeline.avro_schema import avro_fields, avro_schema
 from slackwater.pipeline.columns import ARRIVAL, RAW
 from slackwater.spark.columns import quoted
 from slackwater.spark.kafka_classes import needs_classes
+from slackwater.spark.sources.schema_registry import SchemaRegistry
 
 __all__ = ["from_avro_bytes"]
 
@@ -32,7 +34,8 @@ _GREATEST = 1 << 24
 
 
 def from_avro_bytes(df: DataFrame, value: Column, arrival: Column, schema: str,
-                    schemas: Mapping[str, str], beside: Mapping[str, Column]) -> DataFrame:
+                    schemas: Mapping[str, str], beside: Mapping[str, Column],
+                    registry: str | None = None) -> DataFrame:
     """The fields of an Avro record a row, the columns `beside` it, ``_arrival`` and ``_raw``.
 
     Parameters
@@ -45,6 +48,10 @@ def from_avro_bytes(df: DataFrame, value: Column, arrival: Column, schema: str,
         By its number, the schema with which framed values were written; empty: values are plain.
     beside
         More columns.
+    registry
+        Where schemas come from.  A value of one that was registered after they were read ends the
+        query, for a restart reads that one too; only a number that the registry does not know
+        either is a bad value's.
     """
     text = avro_schema(schema)
     names = avro_fields(text)
@@ -72,17 +79,38 @@ def from_avro_bytes(df: DataFrame, value: Column, arrival: Column, schema: str,
     # a value that cannot be read comes as a record of nulls; one that is really all nulls has no
     # time either, and it does no harm that its bytes are kept
     bad = F.coalesce(F.col(_STRANGE), F.lit(True)) | _all_null(names)
-    hint = "schemas: has no such number" if schemas else "say schemas: {number: file}"
+    hint = "say schemas: {number: file}, or registry: http://host:8081"
+    if schemas:
+        hint = ("schemas: has no such number" if registry is None else
+                "the registry has no such number")
     note = F.when(framed, F.concat(F.lit("in a Confluent frame, schema "), number.cast("string"),
                                    F.lit(f"; {hint}: "))).otherwise(F.lit(""))
     if schemas:
         note = F.when(number.isin(*map(int, schemas)), F.lit("")).otherwise(note)
     else:
         note = F.when(F.col(_STRANGE), note).otherwise(F.lit(""))
+    raw = F.when(bad, F.concat(note, F.base64(_BYTES)))
+    if registry is not None:
+        unknown = F.when(framed & ~number.isin(*map(int, schemas)), number)
+        raw = F.when(_registered(registry)(unknown), F.raise_error(F.concat(
+            F.lit("schema "), number.cast("string"),
+            F.lit(" was registered after this run had started: a restart reads it")))
+        ).otherwise(raw)
     return parsed.select(
         *(field.alias(name) for field, name in zip(fields, names, strict=True)),
-        *[F.col(quoted(name)) for name in beside], F.col(ARRIVAL),
-        F.when(bad, F.concat(note, F.base64(_BYTES))).alias(RAW))
+        *[F.col(quoted(name)) for name in beside], F.col(ARRIVAL), raw.alias(RAW))
+
+
+def _registered(url: str) -> Callable[[Column], Column]:
+    """Whether a registry has schemas of these numbers; of null it is not asked."""
+    registry = SchemaRegistry(url)
+
+    def has(numbers: pa.Array) -> pa.Array:
+        return pa.array([number is not None and registry.has(number)
+                         for number in numbers.to_pylist()], pa.bool_())
+
+    asked: Callable[[Column], Column] = F.arrow_udf(has, "boolean")
+    return asked
 
 
 def _all_null(names: list[str]) -> Column:

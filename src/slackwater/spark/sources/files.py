@@ -8,12 +8,10 @@ from pyspark.sql import functions as F
 
 from slackwater.core.errors import ConfigError
 from slackwater.pipeline.columns import ARRIVAL, RAW, ddl
-from slackwater.pipeline.connectors import FilesSource
+from slackwater.pipeline.connectors import MAX_BYTES, FilesSource
 from slackwater.spark.columns import quoted
 
 __all__ = ["read"]
-
-_MAX_BYTES = 1 << 28
 
 
 def read(session: SparkSession, config: FilesSource) -> DataFrame:
@@ -25,7 +23,7 @@ def read(session: SparkSession, config: FilesSource) -> DataFrame:
     if config.max_files_per_batch is not None:
         reader = reader.option("maxFilesPerTrigger", config.max_files_per_batch)
     else:
-        reader = reader.option("maxBytesPerTrigger", _MAX_BYTES)
+        reader = reader.option("maxBytesPerTrigger", MAX_BYTES)
     arrival = F.col("_metadata.file_modification_time").alias(ARRIVAL)
     if config.format == "parquet":
         schema = ddl(config.columns) if config.columns else _inferred(session, config.path)

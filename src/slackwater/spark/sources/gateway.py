@@ -25,7 +25,8 @@ from slackwater.core.errors import ConfigError
 from slackwater.gateway.places import Place, reader_name
 from slackwater.gateway.read import LogReader, Span
 from slackwater.gateway.slots import Slot
-from slackwater.pipeline.connectors import GatewaySource
+from slackwater.pipeline.connectors import MAX_BYTES, GatewaySource
+from slackwater.spark.position import POSITION, in_line
 from slackwater.spark.sources.json_values import from_json_text
 
 __all__ = ["GatewayLog", "read"]
@@ -58,7 +59,8 @@ def read(session: SparkSession, config: GatewaySource) -> DataFrame:
               .option("reader", reader_name(config.reader or "default")))
     if config.max_rows is not None:
         reader = reader.option("maxRows", config.max_rows)
-    return from_json_text(reader.load(), F.col("event"), F.col("arrival"), config.columns)
+    return from_json_text(reader.load(), F.col("event"), F.col("arrival"), config.columns,
+                          {POSITION: in_line(F.col("record"))})
 
 
 class GatewayLog(DataSource):
@@ -113,13 +115,13 @@ class GatewayLogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 return place.to_json()
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
-        """The log's durable end, or as far as the limit allows."""
+        """The log's durable end, or as far as the limits on rows and bytes allow."""
         begin = Place.from_json(start)
         if self._slot is None:
             self._held().start(begin)  # a restart from a checkpoint
         end = self._log.end() if self._stop_at is None else self._stop_at
         if isinstance(limit, ReadMaxRows):
-            end = min(end, self._log.advance(begin, limit.max_rows))
+            end = min(end, self._log.advance(begin, limit.max_rows, MAX_BYTES))
         return start if end.record <= begin.record else end.to_json()
 
     def reportLatestOffset(self) -> dict[str, int]:  # noqa: N802

@@ -38,12 +38,16 @@ class Access:
 
 @dataclass(frozen=True)
 class StreamState:
-    """The stream holds messages `first` … `next` − 1, without those `deleted`."""
+    """The stream holds messages `first` … `next` − 1, without those `deleted`.
+
+    `mean` is the size of a message in bytes, as the server keeps it.
+    """
 
     first: int
     next: int
     deleted: tuple[int, ...]
     last_time: int
+    mean: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -161,7 +165,8 @@ class JetStream:
                               got=f"retention: {kept}")
         state = info["state"]
         return StreamState(max(state["first_seq"], 1), state["last_seq"] + 1,
-                           tuple(state.get("deleted") or ()), _micros(state.get("last_ts", "")))
+                           tuple(state.get("deleted") or ()), _micros(state.get("last_ts", "")),
+                           state["bytes"] / max(state["messages"], 1))
 
     async def _some(self, start: int, end: int) -> tuple[list[Message], int]:
         """A list of messages from `start` on, and where to go on."""

@@ -10,6 +10,8 @@ from slackwater.spark.kafka_classes import needs_classes
 from slackwater.spark.position import POSITION, in_topic
 from slackwater.spark.sources.avro_values import from_avro_bytes
 from slackwater.spark.sources.json_values import from_json_text
+from slackwater.spark.sources.kafka_sizes import rows_at_once
+from slackwater.spark.sources.schema_registry import SchemaRegistry
 
 __all__ = ["read"]
 
@@ -27,10 +29,10 @@ def read(session: SparkSession, config: KafkaSource) -> DataFrame:
               .option("subscribe", ",".join(config.topic))
               .option("startingOffsets", config.starting)
               .option("includeHeaders", str(headers).lower()))
-    reader = reader.option("maxOffsetsPerTrigger", config.max_rows)
-    for name, value in config.options.items():
-        reader = reader.option(name, value)
     with needs_classes("kafka"):
+        reader = reader.option("maxOffsetsPerTrigger", rows_at_once(session, config))
+        for name, value in config.options.items():
+            reader = reader.option(name, value)
         records = reader.load()
         records.schema  # noqa: B018  (with Spark Connect, the first to ask the server)
     beside = {name: _record(what) for name, what in config.record.items()}
@@ -38,7 +40,14 @@ def read(session: SparkSession, config: KafkaSource) -> DataFrame:
     value, arrival = F.col("value"), F.col("timestamp")
     if config.format == "json":
         return from_json_text(records, value.cast("string"), arrival, config.columns, beside)
-    return from_avro_bytes(records, value, arrival, str(config.schema), config.schemas, beside)
+    schema, schemas = config.schema, dict(config.schemas)
+    if config.registry is not None:
+        registry = SchemaRegistry(config.registry)
+        found = {number: text for topic in config.topic
+                 for number, text in registry.of_topic(topic).items()}
+        schemas = {str(number): text for number, text in found.items()}
+        schema = schema or list(found.values())[-1]
+    return from_avro_bytes(records, value, arrival, str(schema), schemas, beside, config.registry)
 
 
 def _record(what: str) -> Column:

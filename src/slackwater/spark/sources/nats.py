@@ -20,14 +20,16 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from slackwater.core.errors import ConfigError, DataError
-from slackwater.pipeline.connectors import NatsSource
+from slackwater.pipeline.connectors import MAX_BYTES, NatsSource
+from slackwater.spark.position import POSITION, in_line
 from slackwater.spark.sources.jetstream import Access, JetStream, Message, StreamState
 from slackwater.spark.sources.json_values import from_json_text
 
 __all__ = ["read"]
 
-_SCHEMA = "value string, arrival timestamp"
-_ARROW = pa.schema([("value", pa.string()), ("arrival", pa.timestamp("us", "UTC"))])
+_SCHEMA = "sequence bigint, value string, arrival timestamp"
+_ARROW = pa.schema([("sequence", pa.int64()), ("value", pa.string()),
+                    ("arrival", pa.timestamp("us", "UTC"))])
 _SMALLEST = 10_000  # messages: fewer are not worth a task of their own
 _TASKS = 8
 
@@ -52,11 +54,12 @@ def read(session: SparkSession, config: NatsSource) -> DataFrame:
     for name in ("subject", "max_rows", "token", "user", "password"):
         if (value := getattr(config, name)) is not None:
             reader = reader.option(name, value)
-    return from_json_text(reader.load(), F.col("value"), F.col("arrival"), config.columns)
+    return from_json_text(reader.load(), F.col("value"), F.col("arrival"), config.columns,
+                          {POSITION: in_line(F.col("sequence"))})
 
 
 class Nats(DataSource):
-    """Messages as text with the time at which the server stored them."""
+    """Messages by their sequence as text, with the time at which the server stored them."""
 
     @classmethod
     def name(cls) -> str:
@@ -64,7 +67,7 @@ class Nats(DataSource):
         return "slackwater_nats"
 
     def schema(self) -> str:
-        """Text and time."""
+        """Sequence, text and time."""
         return _SCHEMA
 
     def streamReader(self, schema: StructType) -> NatsReader:  # noqa: N802
@@ -108,10 +111,12 @@ class NatsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"next": state.next if self._latest else min(state.first, state.next)}
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802
-        """What is there, at most so many from `start` on."""
-        end = self._target if self._target is not None else self._connection().state().next
+        """What is there, at most so many from `start` on, and fewer if they are large."""
+        state = self._connection().state()
+        end = self._target if self._target is not None else state.next
         if isinstance(limit, ReadMaxRows):
-            end = min(end, start["next"] + limit.max_rows)
+            most = min(limit.max_rows, max(int(MAX_BYTES / max(state.mean, 1.0)), 1))
+            end = min(end, start["next"] + most)
         return {"next": max(end, start["next"])}
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
@@ -151,7 +156,7 @@ class NatsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     if one.sequence > at:
                         gaps.append((at, one.sequence - 1))
                     at, moment = one.sequence + 1, one.time
-                yield _batch([(_text(one), one.time) for one in messages])
+                yield _batch([(one.sequence, _text(one), one.time) for one in messages])
             if at < last:
                 gaps.append((at, last - 1))
             if gaps:
@@ -166,9 +171,10 @@ class NatsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         finally:
             stream.close()
 
-    def _gap(self, first: int, last: int, moment: int) -> tuple[str, int]:
+    def _gap(self, first: int, last: int, moment: int) -> tuple[int, str, int]:
         which = f"message {first} was" if first == last else f"messages {first} to {last} were"
-        return f"{which} deleted from stream {self._access.stream!r} before being read", moment
+        return (first, f"{which} deleted from stream {self._access.stream!r} before being read",
+                moment)
 
     def commit(self, end: Offset) -> None:
         """Nothing to let go: the stream's own limits do that."""
@@ -184,11 +190,11 @@ def _text(message: Message) -> str:
     return message.value.decode("utf-8", "replace")
 
 
-def _batch(rows: list[tuple[str, int]]) -> pa.RecordBatch:
-    values, times = zip(*rows, strict=True) if rows else ((), ())
-    return pa.RecordBatch.from_arrays([pa.array(values, pa.string()),
-                                       pa.array(times, _ARROW.field("arrival").type)],
-                                      schema=_ARROW)
+def _batch(rows: list[tuple[int, str, int]]) -> pa.RecordBatch:
+    columns = zip(*rows, strict=True) if rows else ((), (), ())
+    return pa.RecordBatch.from_arrays(
+        [pa.array(column, field.type) for column, field in zip(columns, _ARROW, strict=True)],
+        schema=_ARROW)
 
 
 def _runs(numbers: Iterator[int]) -> Iterator[tuple[int, int]]:
