@@ -4,7 +4,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from slackwater.spark._state import SparkStore
+from slackwater.spark._state import NEAR, Head, SparkStore
 
 NAMES = st.sampled_from([f"{step}/{n}" for step in ("a", "b") for n in range(6)])
 SIZES = st.sampled_from([0, 1, 100, 3000, 16_384, 16_386, 20_000, 40_000])
@@ -41,9 +41,9 @@ class Map:
 
 @given(calls=st.lists(CALLS, max_size=60))
 def test_what_was_put_is_there_over_micro_batches(calls):
-    spark, want, near = Map(), {}, None
+    spark, want = Map(), {}
     store = SparkStore(spark)
-    store.open(None)
+    head = store.open(2)
     for n, (call, *args) in enumerate(calls):
         if call == "put":
             name, size = args
@@ -53,18 +53,19 @@ def test_what_was_put_is_there_over_micro_batches(calls):
             store.drop(args[0])
             del want[args[0]]
         elif call == "drop_all":
-            near = store.flush()
+            store.flush(head)
             store.drop_all(args[0])
             want = {name: blob for name, blob in want.items() if not name.startswith(args[0])}
         elif call == "flush":
-            near = store.flush()
-            assert len(near) < 33_000
+            head.ticked["a"] = n
+            store.flush(head)
+            assert len(spark.there[(NEAR,)][0]) < 33_500
             store = SparkStore(spark)
-            store.open(bytes(near))
+            assert store.open(3) == head
         assert {name: store.get(name) for name in want} == want
-    near = store.flush()
+    store.flush(head)
     store = SparkStore(spark)
-    store.open(near)
+    assert store.open(3) == head
     for name in [f"{step}/{n}" for step in ("a", "b") for n in range(6)]:
         if name in want:
             assert store.get(name) == want[name]
@@ -73,15 +74,24 @@ def test_what_was_put_is_there_over_micro_batches(calls):
                 store.get(name)
 
 
-def test_a_small_shard_needs_no_call_beside_its_head():
+def test_a_small_shard_has_one_entry_read_and_written_once_per_micro_batch():
     spark = Map()
-    store = SparkStore(spark)
-    store.open(None)
-    for _ in range(3):
+    for n in range(3):
+        store = SparkStore(spark)
+        head = store.open(1)
         store.put("step/index", bytes(500))
-        store.put("step/keys/0", bytes(2000))
-        store.open(store.flush())
+        store.put("step/keys/0", bytes(2000 + n))
         store.get("step/index")
-        store.drop("step/keys/0")
-        store.open(store.flush())
-    assert spark.calls == 0
+        store.drop("step/keys/9")
+        store.flush(head)
+    assert set(spark.there) == {(NEAR,)}
+    assert spark.calls == 6
+
+
+def test_what_has_not_changed_is_not_written():
+    spark, store = Map(), None
+    for _ in range(3):
+        store = SparkStore(spark)
+        store.flush(store.open(1))
+    assert spark.calls == 3 + 1
+    assert store.open(7) == Head(1)

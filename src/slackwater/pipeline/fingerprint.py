@@ -21,7 +21,7 @@ from slackwater.pipeline.steps import Step, StreamName
 
 __all__ = ["FORMAT", "Change", "as_planned", "changes", "query_plan", "read_plan"]
 
-FORMAT = 4
+FORMAT = 5
 
 _FREE = ("servers", "registry", "options", "starting", "max_rows", "max_files_per_batch", "token",
          "user", "password")

@@ -1,20 +1,29 @@
-"""A shard's state on Spark: a head with the small blobs, and a map of the others."""
+"""A shard's state on Spark: one map, in which a head and the small blobs share an entry."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
+from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 from slackwater.spark.near import Near
 
 if TYPE_CHECKING:
     from slackwater.core.kernel import Store
 
-__all__ = ["Head", "SparkStore", "StepStore"]
+__all__ = ["NEAR", "STATE", "Head", "SparkStore", "StepStore"]
 
+STATE = "shard"
+"""The name of the one variable.  Spark analyses and compiles what each one needs anew in every
+task, 10 ms of it, so there is no second one."""
+NEAR = ""
+"""The entry with the head and what is near."""
+# as types: for a text Spark's parser would be asked, in every task, too
+_NAME = StructType([StructField("name", StringType())])
+_BLOB = StructType([StructField("blob", BinaryType())])
 _LARGE = 1 << 22
 """Bytes: handing these over takes longer than the round trip does."""
 
@@ -25,18 +34,21 @@ class SparkStore:
     A state call costs a round trip of 30–100 µs, and more where cores are few.  So writes wait in
     memory until `flush`: a page that is written and dropped within a micro-batch costs none.  Only
     large blobs are handed over at once, or they would all be in memory together.  And small ones
-    live *near*: together in one value beside the head, which is read and written anyway.  A blob is
-    in one place, near or in the map.
+    live *near*: together in one entry with the head, which is read and written anyway.  A blob is
+    in one place, near or in an entry of its own.
     """
 
     def __init__(self, handle: StatefulProcessorHandle) -> None:
-        self._map = handle.getMapState("blobs", "name string", "blob binary")
+        self._map = handle.getMapState(STATE, _NAME, _BLOB)
         self._waiting: dict[str, bytes | None] = {}
-        self._near = Near()
+        self._near, self._kept = Near(), b""
 
-    def open(self, near: bytes | None) -> None:
-        """Begin with a shard: what it has near."""
-        self._near, self._waiting = Near.from_bytes(near), {}
+    def open(self, shards: int) -> Head:
+        """Begin with a shard: its head; with so many shards, if it is new."""
+        value = self._map.getValue((NEAR,))
+        self._kept = b"" if value is None else bytes(value[0])
+        self._near, self._waiting = Near.from_bytes(self._kept), {}
+        return Head.from_text(self._near.head) if self._near.head else Head(shards)
 
     def get(self, name: str) -> bytes:
         """Fetch a blob."""
@@ -72,11 +84,8 @@ class SparkStore:
             if name.startswith(prefix):
                 self.drop(name)
 
-    def flush(self) -> bytes:
-        """Hand all that waits and is not near to Spark, which commits it with the micro-batch.
-
-        Returns what is near, to be kept with the head.
-        """
+    def flush(self, head: Head) -> None:
+        """Hand all that waits to Spark, which commits it with the micro-batch."""
         near = self._near
         for name, blob in self._waiting.items():
             was_near = near.remove(name)
@@ -86,7 +95,11 @@ class SparkStore:
             elif not was_near and near.others:
                 self._map.removeKey((name,))
         self._waiting = {}
-        return near.to_bytes()
+        near.head = head.to_text()
+        now = near.to_bytes()
+        if now != self._kept:  # else a write, and a row in the checkpoint, that nobody needs
+            self._map.updateValue((NEAR,), (now,))
+            self._kept = now
 
 
 @dataclass(frozen=True)
@@ -140,9 +153,6 @@ class Head:
     ticked: dict[str, int] = field(default_factory=dict)
     owed: tuple[int, int] = (0, 0)
 
-    SCHEMA: ClassVar[str] = "head string, near binary"
-    """With what `SparkStore` has near."""
-
     def read_on(self, step: str, parts: dict[int, dict[int, int]], tick: int | None) -> None:
         """Rows have come in: for each input, the greatest arrival of each of its partitions.
 
@@ -169,4 +179,5 @@ class Head:
     @classmethod
     def from_text(cls, text: str) -> Head:
         """From the state."""
-        return cls(**json.loads(text))
+        said = json.loads(text)
+        return cls(**{**said, "owed": tuple(said["owed"])})

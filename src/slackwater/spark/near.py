@@ -16,6 +16,7 @@ __all__ = ["Near"]
 _MOST, _LARGEST = 32 * 1024, 16 * 1024
 """Bytes of all that is near, and of a blob: writing them takes about as long as a round trip."""
 _LENGTHS = struct.Struct("<HI")
+_HEAD = ""  # no blob's name
 
 
 @dataclass
@@ -28,6 +29,8 @@ class Near:
         Those that are here.
     others
         Whether blobs were ever put elsewhere: a name that is not here may be there.
+    head
+        The shard's head, which is read with them.
 
     Examples
     --------
@@ -40,6 +43,7 @@ class Near:
 
     blobs: dict[str, bytes] = field(default_factory=dict)
     others: bool = False
+    head: str = ""
 
     def __post_init__(self) -> None:
         self._size = sum(map(len, self.blobs.values()))
@@ -61,20 +65,22 @@ class Near:
     def to_bytes(self) -> bytes:
         """For the state."""
         parts = [b"\x01" if self.others else b"\x00"]
-        for name, blob in self.blobs.items():
+        for name, blob in [(_HEAD, self.head.encode()), *self.blobs.items()]:
             text = name.encode()
             parts += [_LENGTHS.pack(len(text), len(blob)), text, blob]
         return b"".join(parts)
 
     @classmethod
-    def from_bytes(cls, packed: bytes | None) -> Near:
-        """From the state; None: a new shard."""
-        if packed is None:
+    def from_bytes(cls, packed: bytes) -> Near:
+        """From the state; nothing: a new shard."""
+        if not packed:
             return cls()
-        blobs, at = {}, 1
+        blobs: dict[str, bytes] = {}
+        at = 1
         while at < len(packed):
             name, blob = _LENGTHS.unpack_from(packed, at)
             at += _LENGTHS.size
             blobs[bytes(packed[at:at + name]).decode()] = bytes(packed[at + name:at + name + blob])
             at += name + blob
-        return cls(blobs, packed[0] == 1)
+        head = blobs.pop(_HEAD).decode()
+        return cls(blobs, packed[0] == 1, head)

@@ -11,7 +11,7 @@ from pyspark import cloudpickle
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from slackwater.spark._state import Head, SparkStore
+from slackwater.spark._state import SparkStore
 from slackwater.spark.worker import settle
 
 if TYPE_CHECKING:
@@ -45,7 +45,6 @@ class GroupProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state."""
-        self._head = handle.getValueState("head", Head.SCHEMA)
         self._store = SparkStore(handle)
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802
@@ -57,14 +56,10 @@ class GroupProcessor(StatefulProcessor):
         if group.passes is not None:
             yield from handed_on(group.passes, rows)
             return
-        row = self._head.get()
-        head = Head(len(group.labels)) if row is None else Head.from_text(row[0])
-        self._store.open(None if row is None else row[1])
+        head = self._store.open(len(group.labels))
         found = ShardRun(group, head, self._store).run(list(rows))
         yield from bounded(found, head, self._store, self._most, tells=group.tells)
-        after = (head.to_text(), self._store.flush())
-        if row is None or after != (row[0], bytes(row[1])):
-            self._head.update(after)  # else a write, and a row in the checkpoint, that nobody needs
+        self._store.flush(head)
         settle()
 
     def close(self) -> None:

@@ -25,6 +25,7 @@ from slackwater.core.errors import ConfigError, SnapshotError
 from slackwater.spark._state import Head
 from slackwater.spark.run.lock import locked
 from slackwater.spark.run.query_log import QueryLog, query_logs
+from slackwater.spark.run.state import shards_in
 
 __all__ = ["Moved", "migrate_state"]
 
@@ -118,9 +119,7 @@ def _refusal(error: Py4JJavaError, name: str, log: QueryLog) -> SnapshotError:
 def _shards(session: SparkSession, log: QueryLog) -> dict[str, int]:
     """How many shards each step has, as their heads know; of Spark's own operators nothing."""
     try:
-        rows = session.read.format("statestore").option("stateVarName", "head").load(
-            log.address).select("value.head").collect()
+        heads = [Head.from_text(near.head) for _, _, near in shards_in(session, log.address)]
     except PySparkException:
         return {}
-    heads = [Head.from_text(row.head) for row in rows]
     return {step: head.shards for head in heads for step in sorted(head.held) if "~" not in step}

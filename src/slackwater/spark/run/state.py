@@ -11,11 +11,11 @@ from pyspark.sql import functions as F
 
 from slackwater.core.kernel import MemoryStore
 from slackwater.core.state.survey import Survey, survey
-from slackwater.spark._state import Head
+from slackwater.spark._state import NEAR, STATE, Head
 from slackwater.spark.near import Near
 from slackwater.spark.run.query_log import query_logs
 
-__all__ = ["StepState", "read_state"]
+__all__ = ["StepState", "read_state", "shards_in"]
 
 _WANTED = r"^[^/]+/(index$|keys/|marks/)"
 """What a survey reads; the rows themselves stay where they are."""
@@ -74,16 +74,13 @@ def read_state(session: SparkSession, checkpoint: str, *, most: int = 10) -> lis
 
 def _steps(session: SparkSession, query: str, place: str, most: int) -> list[StepState]:
     steps: dict[tuple[int, str], StepState] = {}
-    for row in _variable(session, place, "head").collect():
-        for step, held in Head.from_text(row.value.head).held.items():
-            steps[row.key.shard, step] = StepState(query, step, row.key.shard, row.partition_id,
-                                                   held)
-        for name, blob in Near.from_bytes(row.value.near).blobs.items():
-            _count(steps, row.key.shard, name.partition("/")[0], len(blob), 1)
-            _read(steps, row.key.shard, name, blob)
-    blobs = _variable(session, place, "blobs").select(
-        F.col("key.shard").alias("shard"), F.col("user_map_key.name").alias("name"),
-        F.col("user_map_value.blob").alias("blob"))
+    for partition, shard, near in shards_in(session, place):
+        for step, held in Head.from_text(near.head).held.items():
+            steps[shard, step] = StepState(query, step, shard, partition, held)
+        for name, blob in near.blobs.items():
+            _count(steps, shard, name.partition("/")[0], len(blob), 1)
+            _read(steps, shard, name, blob)
+    blobs = _entries(session, place).where(F.col("name") != NEAR)
     sizes = blobs.select("shard", F.substring_index("name", "/", 1).alias("step"),
                          F.length("blob").alias("bytes"))
     for row in sizes.groupBy("shard", "step").agg(
@@ -110,5 +107,14 @@ def _read(steps: dict[tuple[int, str], StepState], shard: int, path: str, blob: 
         steps[shard, step].store[name] = blob
 
 
-def _variable(session: SparkSession, place: str, name: str) -> DataFrame:
-    return session.read.format("statestore").option("stateVarName", name).load(place)
+def shards_in(session: SparkSession, place: str) -> list[tuple[int, int, Near]]:
+    """The state partition, the label, and what is near, of each shard of a query."""
+    rows = _entries(session, place).where(F.col("name") == NEAR).collect()
+    return [(row.partition_id, row.shard, Near.from_bytes(bytes(row.blob))) for row in rows]
+
+
+def _entries(session: SparkSession, place: str) -> DataFrame:
+    """What the shards of a query keep."""
+    return session.read.format("statestore").option("stateVarName", STATE).load(place).select(
+        "partition_id", F.col("key.shard").alias("shard"),
+        F.col("user_map_key.name").alias("name"), F.col("user_map_value.blob").alias("blob"))
