@@ -27,9 +27,7 @@ def partition(rng, rows: int, start: int, placed: bool) -> pa.RecordBatch:
                "key": pa.array(rng.integers(0, 3, rows)),
                "text": pa.array(["x" * int(n) for n in rng.integers(0, 30, rows)])}
     if placed:
-        columns[POSITION] = pa.StructArray.from_arrays(
-            [pa.array(rng.integers(0, 3, rows)), pa.array(rng.integers(0, 3, rows))],
-            names=["part", "start"])
+        columns[POSITION] = pa.array(rng.integers(0, 9, rows))
     return pa.RecordBatch.from_pydict(columns)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -112,11 +113,11 @@ def pack(schema: pa.Schema, targets: tuple[Target, ...]) -> Callable[[Batches], 
         def packed() -> Batches:
             whole = cast_to(batch_of(waiting), schema)
             for i, target in enumerate(targets):
-                given, label = _split(whole, target)
+                given, shard = _split(whole, target)
                 now = None if target.clock is None else target.clock(given)
                 if now is not None:
                     reached[i] = max(now, reached[i] or now)
-                yield _pack_chunk(given, label, target, part, chunk)
+                yield _pack_chunk(given, shard, target, part, chunk)
 
         for batch in batches:
             waiting.append(batch)
@@ -136,31 +137,33 @@ def pack(schema: pa.Schema, targets: tuple[Target, ...]) -> Callable[[Batches], 
 
 
 def _split(rows: pa.RecordBatch, target: Target) -> tuple[pa.RecordBatch, Int]:
-    """The rows, and the label of each one's shard."""
-    labels = np.asarray(target.labels, np.int32)
+    """The rows, and the number of each one's shard."""
+    shards = len(target.labels)
     if target.columns is not None:
         position = [POSITION] if POSITION in rows.schema.names else []
         rows = rows.select([*target.columns, *position])
     if target.spread is not None:
         rows, place = target.spread(rows)
-        return rows, labels[place % len(labels)]
-    if not target.shard_by or len(labels) == 1:
-        return rows, np.full(rows.num_rows, labels[0])
+        return rows, place % shards
+    if not target.shard_by or shards == 1:
+        return rows, np.zeros(rows.num_rows, np.uint16)
     from slackwater.core.state.shards import shard_of  # loads a compiler: only where it is needed
 
-    return rows, labels[shard_of(rows, target.shard_by, len(labels))]
+    return rows, shard_of(rows, target.shard_by, shards)
 
 
-def _pack_chunk(rows: pa.RecordBatch, label: Int, target: Target, part: int,
+def _pack_chunk(rows: pa.RecordBatch, shard: Int, target: Target, part: int,
                 chunk: int) -> pa.RecordBatch:
-    order = np.argsort(label, kind="stable")
-    labels, starts = np.unique(label[order], return_index=True)
-    if len(labels) > 1:
-        rows = rows.take(pa.array(order))
-    ends = np.append(starts[1:], len(label))
+    counts = np.bincount(shard, minlength=len(target.labels))
+    present = np.flatnonzero(counts)
+    if len(present) > 1:  # small numbers are sorted by their digits, in one pass or two
+        small = np.uint16 if len(counts) <= 1 << 16 else np.int64
+        rows = rows.take(pa.array(np.argsort(shard.astype(small), kind="stable")))
+    ends = np.cumsum(counts[present]).tolist()
     blobs: list[bytes | None] = [ipc_bytes(rows.slice(a, b - a))
-                                 for a, b in zip(starts, ends, strict=True)]
-    return _packed(labels.tolist(), target, part, chunk, blobs, None)
+                                 for a, b in pairwise([0, *ends])]
+    labels = [target.labels[one] for one in present.tolist()]
+    return _packed(labels, target, part, chunk, blobs, None)
 
 
 def _packed(labels: list[int], target: Target, part: int, chunk: int, blobs: list[bytes | None],

@@ -39,6 +39,9 @@ def settings() -> dict[str, str]:
         "spark.sql.session.timeZone": "UTC",
         # larger Arrow batches: packing costs per batch, and blobs are made of many rows anyway
         "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+        # smaller in bytes: results of a shard are then unpacked, and used, while the next shard is
+        # still at work, and do not wait for the last one
+        "spark.sql.execution.arrow.maxBytesPerBatch": "1m",
         # Spark talks to Python workers over loopback TCP with Nagle's algorithm on, so that each
         # task with Python in it waits 40 ms for a delayed acknowledgement, and each micro-batch has
         # several; domain sockets know no such wait
@@ -70,6 +73,8 @@ def local_session(app: str = "slackwater", *, cores: int = 2, log: Path | None =
         # micro-batch writes to a checkpoint on a local disk: a hundred milliseconds; this one is
         # the same without, and a rename on a local disk is atomic either way
         "spark.sql.streaming.checkpointFileManagerClass": _PLAIN_FILES,
+        # on one machine a shuffle is a file in memory: compressing it takes longer than writing it
+        "spark.shuffle.compress": "false",
         # workers are forked with everything loaded: the kernels and their compiler take seconds.
         # On a cluster a worker without this package could then not even say so
         "spark.python.daemon.module": "slackwater.spark.daemon",

@@ -25,7 +25,7 @@ from slackwater.pipeline.columns import ARRIVAL, RAW
 from slackwater.pipeline.connectors import MAX_BYTES, DeltaSource
 from slackwater.spark.columns import quoted
 from slackwater.spark.packing import canonical_schema
-from slackwater.spark.position import in_files
+from slackwater.spark.position import in_versions
 from slackwater.spark.sources.delta_log import Added, DeltaLog
 
 __all__ = ["read"]
@@ -64,7 +64,7 @@ def read(session: SparkSession, config: DeltaSource) -> DataFrame:
           .option("max_rows", config.max_rows).load())
     return df.select(*[F.col(quoted(name)) for name in columns.names],
                      F.col("_modified").alias(ARRIVAL), F.lit(None).cast("string").alias(RAW),
-                     in_files(F.col("_version"), F.col("_file")))
+                     in_versions(F.col("_version"), F.col("_file")))
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
