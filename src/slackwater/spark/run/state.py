@@ -13,6 +13,7 @@ from slackwater.core.kernel import MemoryStore
 from slackwater.core.state.survey import Survey, survey
 from slackwater.spark._state import Head
 from slackwater.spark.near import Near
+from slackwater.spark.owed import OWED
 from slackwater.spark.run.query_log import query_logs
 
 __all__ = ["StepState", "read_state"]
@@ -75,7 +76,10 @@ def read_state(session: SparkSession, checkpoint: str, *, most: int = 10) -> lis
 def _steps(session: SparkSession, query: str, place: str, most: int) -> list[StepState]:
     steps: dict[tuple[int, str], StepState] = {}
     for row in _variable(session, place, "head").collect():
-        for step, held in Head.from_text(row.value.head).held.items():
+        head = Head.from_text(row.value.head)
+        owed = head.owed[1] - head.owed[0]
+        # results that wait for a micro-batch have no step, only blobs
+        for step, held in {**head.held, **({OWED: owed} if owed else {})}.items():
             steps[row.key.shard, step] = StepState(query, step, row.key.shard, row.partition_id,
                                                    held)
         for name, blob in Near.from_bytes(row.value.near).blobs.items():
