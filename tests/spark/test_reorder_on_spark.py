@@ -6,13 +6,12 @@ import datetime
 import time
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 from pyspark.sql import functions as F
 
 from slackwater import Reorder, Roles
 from slackwater.core.errors import ConfigError, UnknownColumn
-from slackwater.spark import late, quarantined, ready, reorder, with_watermark
+from slackwater.spark import late, quarantined, ready, reorder
 from spark_feed import expected, fates, feed, write_files
 
 ROLES = Roles("time", "arrival", key=("key",))
@@ -136,22 +135,6 @@ def uneven_keys(rows: int) -> pa.Table:
     arrival = [t + (6_000_000 if s else 1_000) for t, s in zip(stamps, slow, strict=True)]
     table = table.append_column("arrival", pa.array(arrival).cast(pa.timestamp("us", "UTC")))
     return table.sort_by("arrival")
-
-
-def test_sparks_own_operators_keep_equal_times(spark, tmp_path):
-    """Spark drops what is not after its watermark; rows with the greatest time so far are not."""
-    table = feed(1500, keys=1, poison=False)
-    coarse = pc.multiply(pc.divide(table["time"].cast(pa.int64()), 100_000), 100_000)
-    table = table.set_column(1, "time", coarse.cast(pa.timestamp("us", "UTC")))
-    write_files(table, tmp_path / "in", files=5)
-    df = reorder(stream(spark, tmp_path / "in", maxFilesPerTrigger=1), "Static(buffer=0s)",
-                 arrival="arrival")
-    all_rows = drain(df.select("row", "_status"), "fates", spark, tmp_path / "a").collect()
-    kept = with_watermark(df).dropDuplicates(["row", "time"]).select("row")
-    rows = [r.row for r in drain(kept, "kept", spark, tmp_path / "b").collect()]
-    assert sorted(rows) == sorted(r.row for r in all_rows if r._status == "ready")
-    with pytest.raises(ConfigError, match="one watermark for all keys"):
-        with_watermark(reorder(stream(spark, tmp_path / "in"), arrival="arrival", by="key"))
 
 
 def test_aligned_keys_lose_nothing_to_sparks_one_watermark(spark, tmp_path):

@@ -125,7 +125,8 @@ _LOOPBACK = {
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.memory": "2g",
+    # with what RocksDB, Arrow and the code take beside the heap, the process stays below two GiB
+    "spark.driver.memory": "1280m",
 }
 
 

@@ -13,6 +13,7 @@ from slackwater.core.kernel import MemoryStore
 from slackwater.core.state.survey import Survey, survey
 from slackwater.spark._state import NEAR, STATE, Head
 from slackwater.spark.near import Near
+from slackwater.spark.owed import OWED
 from slackwater.spark.run.query_log import query_logs
 
 __all__ = ["StepState", "read_state", "shards_in"]
@@ -75,7 +76,10 @@ def read_state(session: SparkSession, checkpoint: str, *, most: int = 10) -> lis
 def _steps(session: SparkSession, query: str, place: str, most: int) -> list[StepState]:
     steps: dict[tuple[int, str], StepState] = {}
     for partition, shard, near in shards_in(session, place):
-        for step, held in Head.from_text(near.head).held.items():
+        head = Head.from_text(near.head)
+        owed = head.owed[1] - head.owed[0]
+        # results that wait for a micro-batch have no step, only blobs
+        for step, held in {**head.held, **({OWED: owed} if owed else {})}.items():
             steps[shard, step] = StepState(query, step, shard, partition, held)
         for name, blob in near.blobs.items():
             _count(steps, shard, name.partition("/")[0], len(blob), 1)
