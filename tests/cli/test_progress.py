@@ -18,17 +18,25 @@ COMMANDS = {
     "generate": (["generate", "g-2", "--out", "g.csv"], "30,000 rows, writing g.csv"),
     "evaluate": (["evaluate", "g-2", "--policy", "sba,kslack"], "evaluate: g-2 kslack"),
     "tune": (["tune", "g-2", "--loss", "1%", "--sample", "400"], "/70"),
+    "advise": (["advise", "g-2", "--delay", "1 second"], "advise"),
+    "reorder": (["reorder", "g-2", "--out", "o.csv"], "reorder: writing"),
+    "query": (["query", "SELECT COUNT(*) AS n FROM s [RANGE 9 s, SLIDE 9 s]", "--data", "g-2"],
+              "query"),
     "reproduce": (["reproduce", "dratio-promise", "--quick", "--out", "r"], "[ 1/1]"),
 }
 
 
-def on_a_terminal(arguments: list[str], folder: Path) -> str:
-    """Standard error of the command, where that is a terminal."""
+ACCOUNTS = ("reorder", "query")  # they say what became of the rows, anywhere
+
+
+def on_a_terminal(arguments: list[str], folder: Path) -> tuple[str, bytes]:
+    """Standard error of the command, where that is a terminal, and its output, a file."""
     ours, theirs = pty.openpty()
     code = "from slackwater.cli import main; main()"
-    process = subprocess.Popen([sys.executable, "-c", code, *arguments], cwd=folder, stderr=theirs,
-                               stdout=subprocess.DEVNULL,
-                               env={**os.environ, "TERM": "xterm", "COLUMNS": "120"})
+    with (folder / "output").open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, *arguments], cwd=folder, stderr=theirs, stdout=output,
+            env={**os.environ, "TERM": "xterm", "COLUMNS": "240"})
     os.close(theirs)
     said = b""
     try:
@@ -39,18 +47,22 @@ def on_a_terminal(arguments: list[str], folder: Path) -> str:
     finally:
         os.close(ours)
     assert process.wait() == 0, said.decode()
-    return said.decode()
+    return said.decode(), (folder / "output").read_bytes()
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_on_a_terminal_it_is_shown_and_else_not(name: str, tmp_path: Path) -> None:
     arguments, text = COMMANDS[name]
-    assert text in on_a_terminal(arguments, tmp_path)
+    said, output = on_a_terminal(arguments, tmp_path)
+    assert text in said
     code = "from slackwater.cli import main; main()"
     piped = subprocess.run([sys.executable, "-c", code, *arguments], cwd=tmp_path,
                            capture_output=True, text=True, check=True)
     assert "\x1b" not in piped.stderr + piped.stdout
-    assert name == "reproduce" or piped.stderr == ""  # which has a line for each experiment
+    assert "\x1b" not in output.decode()
+    if name != "reproduce":  # which has a line for each experiment, with how long it took
+        assert piped.stderr == "" or name in ACCOUNTS
+        assert output.decode() == piped.stdout, "what is shown meanwhile goes into no pipe"
 
 
 def test_the_counters_of_a_run() -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from slackwater.cli.show import print_parts
 from slackwater.demo.page import TITLE, as_json, parts, picture
 from slackwater.demo.plant import make_plant
-from slackwater.demo.story import Story
+from slackwater.demo.score import missing_readings
+from slackwater.demo.story import KERNELS, Story
 from slackwater.view.findings import Sheet, findings_page
+from slackwater.warm import workloads
 
 
 @pytest.fixture(scope="module")
@@ -19,16 +22,40 @@ def story() -> Story:
     nothing = {"means": [], "leaks": [], "heard": []}
     ours = {"means": [], "heard": [], "leaks": [
         (fell + 2_000_000, {"line": line, "fell": fell}) for line, fell in given]}
-    return Story(plant, nothing, ours, late=7, seconds=1.0)
+    return Story(plant, nothing, ours, late=7, policy="tide(loss=0.1%)", seconds=1.0)
 
 
 def test_the_table(story):
     (sheet,) = [part for part in parts(story) if isinstance(part, Sheet)]
-    plain, ours = [row[2:] for row in sheet.rows if "pattern" in row[0]]
+    plain, ours = [row[2:] for row in sheet.rows if row[0] == "leaks"]
     true = len([leak for leak in story.plant.leaks if leak[1] <= story.plant.judged_until])
     assert plain == [0, true, 0, None, None]
     assert ours == [true - 1, 1, 1, 2.0, 2.0]
-    assert "7 late rows" in parts(story)[-1]
+    sentences = [part for part in parts(story) if isinstance(part, str)]
+    assert "all 7 late rows" in sentences[-1]
+    assert any("tide(loss=0.1%)" in one for one in sentences)
+    wrong = [sum(row[3] + row[4] for row in sheet.rows if row[1] == name)
+             for name in ("Spark alone", "Slackwater")]
+    assert f"Spark alone {wrong[0]}, Slackwater {wrong[1]}." in sentences[-2]
+
+
+def test_the_table_fits_a_terminal(story, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    print_parts(parts(story))
+    assert "no room" not in capsys.readouterr().out
+
+
+def test_when_readings_went_missing(story):
+    last = parts(story)[-1]
+    missing = missing_readings(story.plant, story.plain)
+    start = min(at for _, at in story.plant.counts)
+    early = sum(n for at, n in missing.items() if at < start + 60_000_000)
+    assert f"Spark alone {sum(missing.values()):,} ({early:,} of them in the first 60 s)" in last
+
+
+def test_the_demo_compiles_what_slackwater_warm_does():
+    known = [workload.name for workload in workloads()]
+    assert {name for names in KERNELS for name in names} <= set(known)
 
 
 def test_for_machines(story):

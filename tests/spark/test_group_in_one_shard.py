@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import Row
 
+from slackwater.core import keyed
 from slackwater.core.errors import ConfigError
 from slackwater.core.kernel import MemoryStore
 from slackwater.core.state.ipc import ipc_batch, ipc_bytes
@@ -51,6 +52,22 @@ def group():
 
 
 GROUP, SCHEMA = group()
+
+
+def test_steps_that_follow_take_a_micro_batch_whole(monkeypatch):
+    """In few pieces, that is: a piece per row is a hundred times as slow."""
+    pieces = 0
+
+    class Counted(keyed.Keyed):
+        def __init__(self, *parts):
+            nonlocal pieces
+            pieces += 1
+            super().__init__(*parts)
+
+    monkeypatch.setattr(keyed, "Keyed", Counted)
+    batch = events(1)
+    run(batch, [100, 200], restart=False, ticks=False, parts=1)
+    assert len(STREAMS) <= pieces < batch.num_rows
 
 
 def test_a_group_is_sharded_by_what_all_its_steps_keep_apart():

@@ -61,8 +61,8 @@ def test_its_numbers_are_the_runs_and_the_logs(tmp_path):
     late = model["streams"]["clean"]["history"]["late"]
     assert late[0] == 0, "the first rows are in the throughput"
     assert late[-1] == numbers.streams["clean"].late
-    assert any("above the bound of 0.50%" in one for one in model["alerts"])
-    assert any("has refused 2 rows" in one for one in model["alerts"])
+    assert any("above the bound of 0.50%" in one for _, one in model["alerts"])
+    assert any("has refused 2 rows" in one for _, one in model["alerts"])
 
 
 def applied(model: dict, delta: dict) -> dict:
@@ -119,7 +119,8 @@ def test_a_source_that_falls_silent_is_said_to_be():
     assert status(32) == ["live", "new"]
     assert status(60) == ["idle", "idle"]
     assert status(110) == ["silent", "silent"]
-    assert view.model(began + 110)["alerts"] == ["s: 2 sources silent: a, b"]
+    assert view.model(began + 110)["alerts"] == [
+        ["silent s", "s: 2 sources silent: a, b"]]
 
 
 def test_the_log_need_hold_no_rows_of_the_data(tmp_path):

@@ -87,6 +87,81 @@ def test_another_name_for_this_machine_is_refused(page):
             assert client.get("/model.json", headers={"Host": host}).status_code == 200
 
 
+def raw(page, text: bytes) -> bytes:
+    """The first line of the answer to a request that no proper client would send."""
+    base, _ = page
+    address = urlsplit(base)
+    with socket.create_connection((address.hostname, address.port), timeout=10) as one:
+        one.sendall(text)
+        return one.makefile("rb").readline()
+
+
+def with_cookie(page, line: str, *headers: str) -> bytes:
+    base, token = page
+    port = urlsplit(base).port
+    lines = [line, *headers, f"Cookie: slackwater-{port}={token}", "Connection: close", "", ""]
+    return "\r\n".join(lines).encode("latin-1")
+
+
+@pytest.mark.parametrize("host", [
+    "127.0.0.1@evil.example", "localhost@evil.example:80", "127.0.0.1.evil.example", "2130706433",
+    "0x7f.1", "localhost.", "LOCALHOST.evil.example", "localhost#evil.example\\@x", "[::1].evil",
+    "evil.example, localhost"])
+def test_names_that_only_look_like_this_machine(page, host):
+    said = raw(page, with_cookie(page, "GET /model.json HTTP/1.1", f"Host: {host}"))
+    assert said.split()[1] in (b"400", b"421"), said
+
+
+def test_two_hosts_or_a_forwarded_one_open_nothing(page):
+    two = with_cookie(page, "GET /model.json HTTP/1.1", "Host: localhost", "Host: evil.example")
+    assert raw(page, two).split()[1] == b"400"
+    told = with_cookie(page, "GET /model.json HTTP/1.1", "Host: evil.example",
+                       "X-Forwarded-Host: localhost", "Forwarded: host=localhost")
+    assert raw(page, told).split()[1] == b"421"
+    # a whole address in the request line does not stand in for the header
+    whole = with_cookie(page, "GET http://localhost/model.json HTTP/1.1", "Host: evil.example")
+    assert raw(page, whole).split()[1] in (b"400", b"404", b"421")
+
+
+@pytest.mark.parametrize("path", [
+    "/static/../page.py", "/static/%2e%2e/page.py", "/static/..%2f..%2fserve.py",
+    "/static/..%5c..%5cserve.py", "/static//etc/passwd", "/static/main.js%00.css", "/static/",
+    "/..//..//etc/passwd", "//evil.example/", "/%2f%2fevil.example/", "/static/page.html"])
+def test_no_path_leads_to_another_file(page, path):
+    said = raw(page, with_cookie(page, f"GET {path} HTTP/1.1", "Host: localhost"))
+    assert said.split()[1] in (b"400", b"404"), said
+
+
+@pytest.mark.parametrize("path", ["/", "/events", "/model.json"])
+def test_no_web_socket_gets_around_the_token(page, path):
+    base, _ = page
+    asked = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
+             "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="}
+    assert httpx.get(base + path, headers=asked).status_code == 401
+    with visit(page) as client, client.stream("GET", path, headers=asked) as answer:
+        assert answer.status_code == 200  # an ordinary answer: nothing is upgraded
+        assert "upgrade" not in answer.headers.get("connection", "").lower()
+
+
+def test_headers_without_end_are_cut_off(page):
+    huge = with_cookie(page, "GET / HTTP/1.1", "Host: localhost", f"X-A: {'a' * 1_000_000}")
+    try:
+        said = raw(page, huge)
+    except ConnectionError:
+        return
+    assert said.split()[1] in (b"400", b"431"), said
+
+
+def test_another_page_of_this_machine_cannot_use_the_cookie_to_read(page):
+    """Pages on other ports are of the same site, so a browser sends them the cookie too."""
+    with visit(page) as client:
+        for path in ("/", "/model.json", "/static/main.js"):
+            headers = client.get(path, headers={"Origin": "http://localhost:1"}).headers
+            assert headers["cross-origin-resource-policy"] == "same-origin"
+            assert headers["x-frame-options"] == "DENY"
+            assert "access-control-allow-origin" not in headers
+
+
 def test_each_answer_forbids_what_the_page_does_not_need(page):
     with visit(page) as client:
         for path in ("/", "/static/main.js", "/model.json", "/nothing"):

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from slackwater.cli import options
-from slackwater.cli.show import print_json, print_table
+from slackwater.cli.show import print_json, print_table, working
 from slackwater.core.durations import micros
 from slackwater.core.errors import ConfigError
 from slackwater.evaluate.advise import Advice, advise, spark_duration
@@ -58,10 +58,11 @@ def command(
     if progress is not None:
         _from_progress(read_progress(progress), loss, latency, json)
         return
-    dataset = options.load(str(file), time=time, arrival=arrival, source=source, sequence=None,
-                           by=None, unit=unit)
-    found = advise(dataset, delay=delay, loss=loss, latency=latency, trigger=trigger,
-                   batches=batches)
+    with working("advise", quiet=json):
+        dataset = options.load(str(file), time=time, arrival=arrival, source=source, sequence=None,
+                               by=None, unit=unit)
+        found = advise(dataset, delay=delay, loss=loss, latency=latency, trigger=trigger,
+                       batches=batches)
     if json:
         print_json(found.to_dict())
     else:

@@ -12,7 +12,7 @@ import typer
 from slackwater.cli import options
 from slackwater.cli.query_input import interval_dataset
 from slackwater.cli.query_output import apart
-from slackwater.cli.show import print_account, print_table
+from slackwater.cli.show import print_account, print_table, working
 from slackwater.core.account import Account
 from slackwater.core.plain import to_json
 from slackwater.correlate import ALGORITHMS, Correlate, correlate_tables, unusable_rows
@@ -87,14 +87,16 @@ def command(
         "distribution": tuple(shapes) if len(shapes) > 1 else shapes[0], "algorithm": algorithm,
         "probability": probability}
     account = Account(rows=len(sides[0]) + len(sides[1]))
-    if max_delay is None:
-        pairs = correlate_tables(sides[0].table, sides[1].table, max_pairs=max_pairs, **setting)
-        late = pa.table({})
-        unusable = _one([unusable_rows(side.table, side.roles, key) for side, key in zip(
-            sides, split_by(setting["by"]), strict=True)])
-    else:
-        pairs, late, unusable = _as_streams(sides, max_delay, setting)
-        check_number(pairs.num_rows, max_pairs)
+    with working("correlate", quiet=json):
+        if max_delay is None:
+            pairs = correlate_tables(sides[0].table, sides[1].table, max_pairs=max_pairs,
+                                     **setting)
+            late = pa.table({})
+            unusable = _one([unusable_rows(side.table, side.roles, key) for side, key in zip(
+                sides, split_by(setting["by"]), strict=True)])
+        else:
+            pairs, late, unusable = _as_streams(sides, max_delay, setting)
+            check_number(pairs.num_rows, max_pairs)
     account.results = pairs.num_rows
     account.add("late", late)
     account.add("unusable", unusable)

@@ -17,7 +17,7 @@ from slackwater.cli.show import print_json, print_parts, working
 
 __all__ = ["command"]
 
-_EVERY = 5.0  # seconds between lines where there is no terminal
+_EVERY = 4.0  # seconds between lines where there is no terminal
 
 
 def command(
@@ -43,8 +43,8 @@ def command(
         print_json({**page.as_json(told), "report": str(report)})
     else:
         print_parts(parts)
-        typer.echo(f"{told.seconds:.0f} s. Report: {report}; the run itself: slackwater dashboard "
-                   f"{out / 'run.jsonl'}")
+        typer.echo(f"Done in {told.seconds:.0f} s. The same with a picture: {report}\n"
+                   f"The run itself, as a page: slackwater dashboard {out / 'run.jsonl'}")
     if show:
         webbrowser.open(report.resolve().as_uri())
 

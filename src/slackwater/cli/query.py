@@ -12,7 +12,7 @@ import typer
 from slackwater.cli import options
 from slackwater.cli.query_input import interval_dataset, named_files, query_text, stream_dataset
 from slackwater.cli.query_output import FirstRows, apart, show_results
-from slackwater.cli.show import print_account
+from slackwater.cli.show import computed, print_account, working
 from slackwater.core.account import Account
 from slackwater.core.errors import ConfigError
 from slackwater.core.plain import to_json
@@ -93,22 +93,25 @@ def command(
     if kind == "correlate":
         query_options(kind, slack, policy, emit, select)
         streams = streams_of(parse(asked))
-        sides = {stream: interval_dataset(where, time=time, time_min=time_min, time_max=time_max,
-                                          arrival=arrival, unit=unit)
-                 for stream, where in named_files(data, streams).items()}
-        answer = _pairs(asked, [sides[stream] for stream in streams])
+        with working("query", quiet=json):
+            sides = {stream: interval_dataset(where, time=time, time_min=time_min,
+                                              time_max=time_max, arrival=arrival, unit=unit)
+                     for stream, where in named_files(data, streams).items()}
+            answer = _pairs(asked, [sides[stream] for stream in streams])
     else:
         if len(data) > 1:
             raise ConfigError("the query reads one stream", step="--data", expected="one file",
                               got=", ".join(data), hint="put the files into one folder")
-        dataset = stream_dataset(data[0], kind, type_=type_, time=time, arrival=arrival,
-                                 source=source, sequence=sequence, by=by, unit=unit)
-        kernel = compile(asked, dataset.table.schema, dataset.roles,
-                            **query_options(kind, slack, policy, emit, select))
-        time = dataset.roles.time
-        answer = (_here if engine is options.EngineName.local else _on_spark)(kernel, dataset)
-    first = FirstRows(answer.results)
-    show_results(answer.name, first if report is not None else answer.results, kind=kind, json=json,
+        with working("query", quiet=json):
+            dataset = stream_dataset(data[0], kind, type_=type_, time=time, arrival=arrival,
+                                     source=source, sequence=sequence, by=by, unit=unit)
+            kernel = compile(asked, dataset.table.schema, dataset.roles,
+                             **query_options(kind, slack, policy, emit, select))
+            time = dataset.roles.time
+            answer = (_here if engine is options.EngineName.local else _on_spark)(kernel, dataset)
+    results = computed("query", answer.results, quiet=json)
+    first = FirstRows(results)
+    show_results(answer.name, first if report is not None else results, kind=kind, json=json,
                  out=out, time=time or "time")
     if late_out is not None:
         write_table(answer.rest(), late_out)

@@ -11,7 +11,7 @@ import typer
 
 from slackwater.cli import options
 from slackwater.cli.engines import engine_named
-from slackwater.cli.show import print_account, print_json, print_table
+from slackwater.cli.show import print_account, print_json, print_table, working
 from slackwater.core.account import Account
 from slackwater.core.events import Roles, event_times
 from slackwater.core.table_run import promised_loss
@@ -48,16 +48,21 @@ def command(
 ) -> None:
     """Put the rows of a file in time order. Every row ends up in exactly one of three files."""
     file_format(out)
-    dataset = options.load(file, time=time, arrival=arrival, source=source, sequence=sequence,
-                           by=by, unit=unit)
-    kernel = Reorder(policy, dataset.roles, max_future_skew=max_future_skew, max_delay=max_delay)
     names = ("ready", "late", "quarantined")
-    parts = dict(zip(names, engine_named(engine)(dataset.table, kernel), strict=True))
     paths = {name: out if name == "ready" else beside(out, name) for name in names}
+    with working("reorder", quiet=json) as now:
+        dataset = options.load(file, time=time, arrival=arrival, source=source, sequence=sequence,
+                               by=by, unit=unit)
+        kernel = Reorder(policy, dataset.roles, max_future_skew=max_future_skew,
+                         max_delay=max_delay)
+        now(f"{len(dataset):,} rows")
+        parts = dict(zip(names, engine_named(engine)(dataset.table, kernel), strict=True))
+        now("writing")
+        for name, part in parts.items():
+            write_table(part, paths[name])
     account = Account(rows=len(dataset), results=parts["ready"].num_rows,
                       bound=promised_loss(kernel))
     for name, part in parts.items():
-        write_table(part, paths[name])
         if name != "ready":
             account.add(name, part)
     latency = _latency([parts["ready"], parts["late"]], dataset.roles)

@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import typer
 from rich import box
@@ -27,9 +27,10 @@ from slackwater.core.account import Account
 from slackwater.core.plain import plain, to_json
 from slackwater.view.findings import Part
 
-__all__ = ["number", "print_account", "print_json", "print_parts", "print_table", "progress",
-           "working"]
+__all__ = ["computed", "number", "print_account", "print_json", "print_parts", "print_table",
+           "progress", "working"]
 
+_T = TypeVar("_T")
 _WIDE = 240  # in a file or a pipe there is no width to keep to
 _NARROW = 12  # a text column is folded down to this before a column is left out
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
@@ -127,6 +128,20 @@ def working(what: str, *, quiet: bool) -> Iterator[Callable[[str], None]]:
                   disable=quiet or not console.is_terminal) as line:
         task = line.add_task(what, total=None)
         yield lambda text: line.update(task, description=f"{what}: {text}", refresh=True)
+
+
+def computed(what: str, results: Iterable[_T], *, quiet: bool) -> Iterator[_T]:
+    """Results one by one, with a line as `working` has it while the next one is worked out.
+
+    Never while one is being shown: a live line takes all that is printed for its own terminal.
+    """
+    left = iter(results)
+    while True:
+        with working(what, quiet=quiet):
+            one = next(left, None)
+        if one is None:
+            return
+        yield one
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import pyarrow as pa
 import typer
 
 from slackwater.cli import options
-from slackwater.cli.show import print_account, print_json, print_table
+from slackwater.cli.show import print_account, print_json, print_table, working
 from slackwater.core.account import Account
 from slackwater.core.errors import ConfigError
 from slackwater.datasets.files import beside, file_format, write_table
@@ -66,15 +66,17 @@ def command(
 ) -> None:
     """Merge several sources into time order. Every row ends up in exactly one of three files."""
     file_format(out)
-    dataset = options.load(file, time=time, arrival=arrival, source=source, sequence=None, by=by,
-                           unit=unit)
-    kernel = method_named(method.value)(
-        dataset.roles, sources=None if sources is None else tuple(sources.split(",")),
-        max_delay=None if max_delay == "none" else max_delay,
-        max_failures=_count(max_failures), blame=blame.value, max_future_skew=max_future_skew)
-    logic = kernel.start()
-    outs = [*(logic.push(batch) for batch in dataset.table.combine_chunks().to_batches(1 << 20)),
-            logic.finish()]
+    with working("synchronise", quiet=json) as now:
+        dataset = options.load(file, time=time, arrival=arrival, source=source, sequence=None,
+                               by=by, unit=unit)
+        kernel = method_named(method.value)(
+            dataset.roles, sources=None if sources is None else tuple(sources.split(",")),
+            max_delay=None if max_delay == "none" else max_delay,
+            max_failures=_count(max_failures), blame=blame.value, max_future_skew=max_future_skew)
+        now(f"{len(dataset):,} rows")
+        logic = kernel.start()
+        outs = [*(logic.push(b) for b in dataset.table.combine_chunks().to_batches(1 << 20)),
+                logic.finish()]
     names = ("ready", "late", "quarantined")
     paths = {name: out if name == "ready" else beside(out, name) for name in names}
     counts: dict[str, Any] = {}

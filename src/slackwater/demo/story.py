@@ -1,4 +1,4 @@
-"""Run it: Spark alone and Slackwater on one feed, one after the other, in one session."""
+"""Run it: Spark alone and Slackwater on one feed, side by side, in one session."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ import pyarrow.parquet as pq
 from slackwater.core.errors import ConfigError
 from slackwater.demo.plant import WINDOW, Plant, make_plant
 from slackwater.demo.score import Given, Scores, score_all
-from slackwater.demo.warm import TOGETHER
 from slackwater.pipeline import Pipeline, load
 
 __all__ = ["WATERMARK", "Story", "demo_pipeline", "run_demo"]
@@ -31,6 +30,9 @@ WATERMARK = "2 seconds"
 _APART, _WITHIN = "150 milliseconds", 8  # as the pipeline file says
 _TIMES = ("start", "fell", "hissed", "shut")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+KERNELS = (("Static", "Tide", "SELECT: sliding, of keys", "many rows at once"),
+           ("EVENT: negation", "correlate"))
+"""Workloads of `slackwater.warm` whose loops the pipeline uses, for two processes."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +45,8 @@ class Story:
         The feed and its truth.
     plain, ours
         The results of Spark alone and of Slackwater.
-    late
-        Rows that Slackwater handed over as late.
+    late, policy
+        Rows that Slackwater handed over as late, and how it decided.
     seconds
         How long all of it took.
     """
@@ -53,6 +55,7 @@ class Story:
     plain: Given
     ours: Given
     late: int
+    policy: str
     seconds: float
 
     @property
@@ -70,7 +73,7 @@ def demo_pipeline(folder: Path) -> Pipeline:
 
 
 def run_demo(folder: Path, say: Callable[[str], None]) -> Story:
-    """All of it, in about a minute.
+    """All of it, in about a minute on two cores.
 
     Parameters
     ----------
@@ -85,19 +88,23 @@ def run_demo(folder: Path, say: Callable[[str], None]) -> Story:
     _clear(folder)
     _write_feed(plant, folder / "feed")
     pipeline = demo_pipeline(folder)
-    with _compiling(folder):
+    with _compiling():
         say("starting Spark")
-        session, plain_queries, run_pipeline, counters = _spark(pipeline, folder)
+        session, queries, run_pipeline, counters = _spark(pipeline, folder)
         try:
-            plain = _run_plain(plain_queries, plant, say)
-            say("Slackwater: planning")
+            # both mostly wait for Spark to plan the next micro-batch, so they share two cores well
+            alone = _Alone(queries, plant)
+            say(f"both at work: {alone.progress()}; Slackwater: being planned")
             numbers = run_pipeline(
                 pipeline, session, until_done=True, warn=lambda words: None,
-                each=lambda numbers: say(f"Slackwater: {counters(numbers)}"))
+                each=lambda numbers: say(
+                    f"both at work: {alone.progress()}; Slackwater: {counters(numbers)}"))
+            alone.wait(say)
         finally:
             session.stop()
-    return Story(plant, plain, _written(folder / "out", plant),
-                 int(numbers.summary()["ordered"]["late"]), time.monotonic() - began)
+    return Story(plant, alone.found, _written(folder / "out", plant),
+                 int(numbers.summary()["ordered"]["late"]),
+                 str(pipeline.steps["ordered"].options["policy"]), time.monotonic() - began)
 
 
 def _spark(pipeline: Pipeline, folder: Path) -> tuple[Any, Any, Any, Callable[[Any], str]]:
@@ -119,21 +126,31 @@ def _spark(pipeline: Pipeline, folder: Path) -> tuple[Any, Any, Any, Callable[[A
     return session, queries, run_pipeline, counters
 
 
-def _run_plain(queries: Any, plant: Plant, say: Callable[[str], None]) -> Given:
-    ends = plant.batch_ends()
-    found: dict[str, list[tuple[int, dict[str, Any]]]] = {"means": [], "leaks": [], "heard": []}
+class _Alone:
+    """Spark's own queries, under way."""
 
-    def take(name: str, batch: int, rows: list[dict[str, Any]]) -> None:
-        found[name] += [(ends[min(batch, len(ends) - 1)], row) for row in rows]
+    def __init__(self, queries: Any, plant: Plant) -> None:
+        self._ends = plant.batch_ends()
+        self.found: dict[str, list[tuple[int, dict[str, Any]]]] = {
+            "means": [], "leaks": [], "heard": []}
+        self._running = queries.start(self._take)
 
-    running = queries.start(take)
-    while any(query.isActive for query in running):
-        done = [(query.lastProgress or {"batchId": -1})["batchId"] + 1 for query in running]
-        say(f"Spark alone: micro-batch {min(*done, len(ends))} of {len(ends)}")
-        time.sleep(0.5)
-    for query in running:
-        query.awaitTermination()  # raises what stopped it
-    return found
+    def _take(self, name: str, batch: int, rows: list[dict[str, Any]]) -> None:
+        known = self._ends[min(batch, len(self._ends) - 1)]
+        self.found[name] += [(known, row) for row in rows]
+
+    def progress(self) -> str:
+        """How far the slowest is."""
+        done = [(query.lastProgress or {"batchId": -1})["batchId"] + 1 for query in self._running]
+        return f"Spark alone: micro-batch {min(*done, len(self._ends))} of {len(self._ends)}"
+
+    def wait(self, say: Callable[[str], None]) -> None:
+        """Until all have ended; raises what stopped one."""
+        while any(query.isActive for query in self._running):
+            say(self.progress())
+            time.sleep(0.2)
+        for query in self._running:
+            query.awaitTermination()
 
 
 def _written(out: Path, plant: Plant) -> Given:
@@ -172,12 +189,11 @@ def _clear(folder: Path) -> None:
 
 
 @contextmanager
-def _compiling(folder: Path) -> Iterator[None]:
-    """Meanwhile, the loops are compiled: Spark's start leaves half of two cores idle."""
-    started = [subprocess.Popen([sys.executable, "-m", "slackwater.demo.warm", str(folder),
-                                 *names],
+def _compiling() -> Iterator[None]:
+    """Meanwhile, what is not compiled yet is: Spark's start leaves half of two cores idle."""
+    started = [subprocess.Popen([sys.executable, "-m", "slackwater.warm", *names],
                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-               for names in TOGETHER]
+               for names in KERNELS]
     try:
         yield
     finally:

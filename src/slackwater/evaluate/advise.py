@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -220,4 +221,8 @@ def spark_duration(ms: int) -> str:
 
 
 def _ms(value: float | None) -> str:
-    return "unknown" if value is None else format_duration(round(1000 * value))
+    if value is None:
+        return "unknown"
+    # three digits are enough for an estimate
+    return re.sub(r"[\d.]+", lambda found: f"{float(found[0]):.3g}",
+                  format_duration(round(1000 * value)))

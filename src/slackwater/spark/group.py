@@ -73,9 +73,14 @@ class Part:
 
     @property
     def promise(self) -> int | None:
-        """What the silence of a key promises (see `slackwater.core.keyed`)."""
+        """What the silence of a key promises (see `slackwater.core.keyed`).
+
+        To a step whose rows come in time order it promises nothing more than the steps above do,
+        and they are believed at the end of each micro-batch: to ask at every row would cut the
+        micro-batch into rows.
+        """
         if self.ordered:
-            return 0  # what has not come by now comes later, in time too
+            return None
         return self.spec.quiet if self.leads else self.spec.promise
 
 

@@ -175,15 +175,32 @@ _AT_START = ("spark.jars.packages", "spark.jars", "spark.driver.memory",
 
 @contextmanager
 def _stderr_to(log: Path | None) -> Iterator[None]:
-    """While the JVM starts, file descriptor 2, which it inherits, is the log."""
+    """While the JVM starts, file descriptor 2, which it inherits, is the log.
+
+    What this process itself says meanwhile, such as its progress, still goes to where it went.
+    """
     if log is None:
         yield
         return
-    kept = os.dup(2)
+    kept, before = os.dup(2), sys.stderr
     with log.open("ab") as file:
         os.dup2(file.fileno(), 2)
+    own = os.fdopen(kept, "w", buffering=1, errors="backslashreplace", closefd=False)
+    if _descriptor(before) == 2:
+        sys.stderr = own
     try:
         yield
     finally:
+        if sys.stderr is own:
+            sys.stderr = before
+        own.close()
         os.dup2(kept, 2)
         os.close(kept)
+
+
+def _descriptor(stream: object) -> int | None:
+    """The file descriptor of a stream; None: it has none, as in a notebook."""
+    try:
+        return stream.fileno()  # type: ignore[attr-defined]
+    except (AttributeError, OSError, ValueError):
+        return None

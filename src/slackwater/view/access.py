@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import re
 import secrets
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
 
 __all__ = ["Access"]
+
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[\w.-]+)(?::\d{1,5})?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -44,12 +46,10 @@ class Access:
         ...                                 "plant.example", None)]
         [True, True, True, False, True, False]
         """
-        try:
-            name = urlsplit(f"//{header or ''}").hostname
-        except ValueError:
+        found = _HOST.fullmatch(header or "")
+        if not found:
             return False
-        if not name:
-            return False
+        name = found[1].strip("[]").lower()
         if name == "localhost" or name in self.names:
             return True
         try:

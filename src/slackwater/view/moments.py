@@ -30,14 +30,21 @@ def epoch(text: str) -> float | None:
 
 
 def moments(row: Any) -> list[float]:
-    """The times anywhere in a row, each once, in order; of very many the first.
+    """The times of a match's events, or else those anywhere in a row; of very many the first.
 
     Examples
     --------
     >>> moments({"at": "1970-01-01T00:00:09Z", "events": {"a": {"time": "1970-01-01T00:00:01Z"}}})
+    [1.0]
+    >>> moments({"from": "1970-01-01T00:00:09Z", "to": ["1970-01-01T00:00:01Z"]})
     [1.0, 9.0]
     """
-    return sorted(set(_found(row)))[:_MOST]
+    events = row.get("events") if isinstance(row, dict) else None
+    named = [] if not isinstance(events, dict) else [
+        event["time"] for one in events.values()
+        for event in (one if isinstance(one, list) else [one])
+        if isinstance(event, dict) and "time" in event]
+    return sorted(set(_found(named)) or set(_found(row)))[:_MOST]
 
 
 def _found(value: Any) -> Iterator[float]:

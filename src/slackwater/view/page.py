@@ -13,8 +13,8 @@ from typing import Any
 
 __all__ = ["MODULES", "POLICY", "asset", "inline_page", "live_page", "policy_of", "script_data"]
 
-MODULES = ("format.js", "dom.js", "store.js", "chart.js", "streams.js", "queries.js", "sources.js",
-           "results.js", "theme.js", "main.js")
+MODULES = ("format.js", "dom.js", "store.js", "part.js", "chart.js", "streams.js", "queries.js",
+           "sources.js", "results.js", "theme.js", "main.js")
 """The page's own scripts, each after those that it imports."""
 
 STYLES = ("uplot.css", "page.css")

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from multiprocessing import get_all_start_methods, get_context
 from pathlib import Path
 
@@ -23,7 +23,8 @@ from slackwater.warm.small_runs import Workload, workloads
 __all__ = ["archive", "warm", "workloads"]
 
 
-def warm(each: Callable[[str], None] = lambda name: None, *, processes: int | None = None) -> Path:
+def warm(each: Callable[[str], None] = lambda name: None, *, processes: int | None = None,
+         only: Collection[str] | None = None) -> Path:
     """Run every workload, and return the cache's folder.
 
     Parameters
@@ -32,6 +33,8 @@ def warm(each: Callable[[str], None] = lambda name: None, *, processes: int | No
         Hears the name of each workload that is done.
     processes
         How many at a time; None: as many as there are processors.
+    only
+        The names of those to run; None: all.
     """
     folder = compiled.cache_folder()
     if folder is None:
@@ -39,7 +42,7 @@ def warm(each: Callable[[str], None] = lambda name: None, *, processes: int | No
             "compiled code cannot be kept: neither the user's cache folder nor the folder for "
             "temporary files can be written", step="warm", hint="set NUMBA_CACHE_DIR")
     compiled.forget_unused()
-    first, *rest = workloads()
+    first, *rest = [one for one in workloads() if only is None or one.name in only]
     each(_run(first))
     for name in _side_by_side(rest, processes or os.cpu_count() or 1):
         each(name)

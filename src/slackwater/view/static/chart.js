@@ -1,6 +1,7 @@
 // One chart with its legend and its table; it draws only when it is on the screen.
 import { clock } from "./format.js";
 import { make, table, makeRow, fillRow } from "./dom.js";
+import { Part } from "./part.js";
 
 const HEIGHT = 170, TABLE_ROWS = 60;
 const charts = new Set();
@@ -9,10 +10,32 @@ function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
 
+// Charts that wait to be drawn, one in a step: many may ask at once, as when they are laid out.
+class Drawing extends Part {
+  constructor() {
+    super();
+    this.wake = () => {};
+  }
+
+  ask(chart) {
+    this.add([chart]);
+    this.wake();
+  }
+
+  * work() {
+    for (const chart of this.taken()) {
+      chart.paint();
+      yield;
+    }
+  }
+}
+
+export const drawing = new Drawing();
+
 const watcher = new IntersectionObserver((entries) => {
   for (const entry of entries) {
     entry.target.chart.visible = entry.isIntersecting;
-    if (entry.isIntersecting) entry.target.chart.paint();
+    if (entry.isIntersecting) drawing.ask(entry.target.chart);
   }
 }, { rootMargin: "200px" });
 
@@ -21,13 +44,18 @@ const sizer = new ResizeObserver((entries) => {
 });
 
 export function repaintAll() {
-  for (const chart of charts) chart.restyle();
+  for (const chart of charts) {
+    chart.stale = true;
+    chart.dirty = true;
+    drawing.ask(chart);
+  }
 }
 
-// kinds: [{label, colour, dashed, dots}], shown: how a value is written
+// kinds: [{label, colour, dashed, dots}], shown: how a value is written, of: what it is about, for those who hear it
 export class Chart {
-  constructor(title, kinds, shown) {
+  constructor(title, kinds, shown, of) {
     this.title = title;
+    this.of = of;
     this.kinds = kinds;
     this.shown = shown;
     this.data = null;
@@ -35,6 +63,7 @@ export class Chart {
     this.width = 0; // as the observer says it: to ask the element would make the browser lay out the page
     this.visible = false;
     this.dirty = false;
+    this.stale = false; // its colours are those of the other theme
     this.host = make("div", "plot");
     this.host.setAttribute("role", "img");
     this.host.chart = this;
@@ -43,6 +72,7 @@ export class Chart {
       legend.append(make("li", `c-${kind.colour}`, make("span", `key${kind.dots ? " dot" : kind.dashed ? " dashed" : ""}`), kind.label));
     }
     this.details = make("details", "", make("summary", "", `${title} as a table`));
+    this.details.firstChild.setAttribute("aria-label", `${title} as a table, of ${of}`);
     this.details.addEventListener("toggle", () => this.fillTable());
     this.element = make("figure", "chart", make("h4", "", title), this.host, legend, this.details);
     watcher.observe(this.host);
@@ -53,31 +83,38 @@ export class Chart {
   set(data) {
     this.data = data;
     this.dirty = true;
-    if (this.visible || !this.plot) this.paint();
+    if (this.visible || !this.plot) drawing.ask(this);
     if (this.details.open) this.fillTable();
   }
 
   paint() {
     if (!this.dirty || !this.data || !this.width) return;
     this.dirty = false;
-    if (this.plot) this.plot.setData(this.data);
+    if (this.stale && this.plot) {
+      this.plot.destroy();
+      this.plot = null;
+    }
+    this.stale = false;
+    // in a batch it draws now and not in a microtask: the step that asked for it is the one that pays
+    if (this.plot) this.plot.batch(() => this.plot.setData(this.data));
     else this.build();
     this.host.setAttribute("aria-label", this.words());
   }
 
-  restyle() {
-    if (!this.plot) return;
-    this.plot.destroy();
-    this.plot = null;
-    this.dirty = true;
-    this.paint();
+  // A run that is over: nothing of its charts is kept.
+  destroy() {
+    charts.delete(this);
+    watcher.unobserve(this.host);
+    sizer.unobserve(this.host);
+    this.data = null;
+    if (this.plot) this.plot.destroy();
   }
 
   resize(width) {
     if (!width || width === this.width) return;
     this.width = width;
     if (this.plot) this.plot.setSize({ width, height: HEIGHT });
-    else this.paint();
+    else drawing.ask(this);
   }
 
   build() {
@@ -102,14 +139,14 @@ export class Chart {
       const column = this.data[at + 1];
       return `${kind.label} ${this.shown(column[column.length - 1])}`;
     });
-    return `${this.title}, at the end: ${last.join(", ")}`;
+    return `${this.title} of ${this.of}, at the end: ${last.join(", ")}`;
   }
 
   fillTable() {
     if (!this.details.open || !this.data) return;
     if (!this.body) {
       const kinds = this.kinds.map((kind) => [kind.label, "n"]);
-      const { box, body } = table(`${this.title}, newest first`, [["Time", ""], ...kinds]);
+      const { box, body } = table(`${this.title} of ${this.of}, newest first`, [["Time", ""], ...kinds]);
       this.body = body;
       this.details.append(box);
     }

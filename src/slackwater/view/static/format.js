@@ -2,6 +2,7 @@
 const whole = new Intl.NumberFormat("en");
 const short = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 const NOTHING = "–";
+const ISO = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.(\d*?)0*)?Z$/;
 
 export function count(value) {
   return value === null || value === undefined ? NOTHING : whole.format(Math.round(value));
@@ -19,16 +20,35 @@ export function compact(value) {
   return Math.abs(value) >= 1000 ? short.format(value) : decimal(value);
 }
 
+// A name or text of the data: one that is absurdly long must not fill the page.
+export function cut(text) {
+  return text.length > 100 ? `${text.slice(0, 100)}…` : text;
+}
+
 // A value of the data: times as people write them, structures as JSON.
 export function anything(value) {
   if (value === null || value === undefined) return NOTHING;
   if (typeof value === "object") {
+    const events = eventsOf(value);
+    if (events) return events;
     const whole = JSON.stringify(value);
     return whole.length > 60 ? `${whole.slice(0, 60)}…` : whole;
   }
+  // as the data has it, but without the digits that only a binary fraction has
+  if (typeof value === "number" && !Number.isInteger(value)) return String(Number(value.toPrecision(7)));
   const text = String(value);
-  const time = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.(\d*?)0*)?Z$/.exec(text);
-  return time ? `${time[1]} ${time[2]}${time[3] ? `.${time[3]}` : ""}` : text;
+  const time = ISO.exec(text);
+  return time ? `${time[1]} ${time[2]}${time[3] ? `.${time[3]}` : ""}` : cut(text);
+}
+
+// The events of a match: what each is called, and when it happened.
+function eventsOf(value) {
+  if (Array.isArray(value)) return null;
+  const parts = Object.entries(value).map(([name, event]) => {
+    const times = (Array.isArray(event) ? event : [event]).map((one) => one && ISO.exec(one.time));
+    return times.length && times.every(Boolean) ? `${name} ${times.map((time) => time[2]).join(", ")}` : null;
+  });
+  return parts.length && parts.every(Boolean) ? parts.join(" · ") : null;
 }
 
 export function percent(value) {

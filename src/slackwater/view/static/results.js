@@ -1,9 +1,16 @@
 // Windows, matches and pairs as they come, on a time line with the events that they name.
 import { anything, clock } from "./format.js";
-import { make, table } from "./dom.js";
+import { make, table, makeRow, fillRow } from "./dom.js";
+import { Part } from "./part.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const LANES = 8, LANE = 14, SIDE = 34, SHOWN = 20, COLUMNS = 8;
+const LAST = ["events", "match_id", "op"]; // what a match says of itself comes after what was asked for
+
+function columnsOf(row) {
+  const names = Object.keys(row), rank = (name) => LAST.indexOf(name) + 1;
+  return names.sort((a, b) => rank(a) - rank(b)).slice(0, COLUMNS);
+}
 
 function shape(tag, attributes, text) {
   const element = document.createElementNS(SVG, tag);
@@ -14,6 +21,7 @@ function shape(tag, attributes, text) {
 
 class ResultCard {
   constructor(name) {
+    this.name = name;
     this.line = shape("svg", { class: "timeline", role: "img" });
     this.label = `Times of the recent results of ${name}`;
     this.place = make("div");
@@ -28,22 +36,27 @@ class ResultCard {
     }).observe(this.place);
   }
 
-  update(results) {
+  * update(results) {
     this.results = results;
     this.draw();
-    const recent = results.slice(-SHOWN).reverse();
-    const names = Object.keys(recent[0].row).slice(0, COLUMNS);
-    const { box, body } = table("Recent results, newest first", [["Emitted", ""], ...names.map((n) => [n, "long"])]);
-    for (const one of recent) {
-      const row = make("tr", "", make("td", "", clock(one.at)));
-      for (const name of names) {
-        const value = Object.hasOwn(one.row, name) ? one.row[name] : null, cell = make("td", "long", anything(value));
-        if (value !== null && typeof value === "object") cell.title = JSON.stringify(value, null, 1); // all of it, on asking
-        row.append(cell);
-      }
-      body.append(row);
+    yield;
+    const recent = results.slice(-SHOWN).reverse(), names = columnsOf(recent[0].row);
+    if (!this.names || names.length !== this.names.length || names.some((name, at) => name !== this.names[at])) {
+      this.names = names;
+      const { box, body } = table(`Recent results of ${this.name}, newest first`, [["Emitted", ""], ...names.map((n) => [n, "long"])]);
+      this.body = body;
+      this.place.replaceChildren(box);
     }
-    this.place.replaceChildren(box);
+    // rows are written over, not made anew: who reads them keeps focus and place
+    while (this.body.children.length < recent.length) this.body.append(makeRow(["", ...names.map(() => "long")]));
+    recent.forEach((one, number) => {
+      const values = names.map((name) => Object.hasOwn(one.row, name) ? one.row[name] : null);
+      const row = this.body.children[number];
+      fillRow(row, [clock(one.at), ...values.map(anything)]);
+      values.forEach((value, at) => { // all of it, on asking
+        row.children[at + 1].title = value !== null && typeof value === "object" ? JSON.stringify(value, null, 1) : "";
+      });
+    });
   }
 
   draw() {
@@ -75,27 +88,30 @@ class ResultCard {
   }
 }
 
-export class Results {
+export class Results extends Part {
   constructor(section, host) {
+    super();
     this.section = section;
     this.host = host;
     this.reset();
   }
 
   reset() {
+    this.forget();
     this.cards = new Map();
     this.host.replaceChildren();
     this.section.hidden = true;
   }
 
-  update(model, changed) {
-    for (const name of changed) {
+  * work(model) {
+    for (const name of this.taken()) {
       this.section.hidden = false;
       if (!this.cards.has(name)) {
         this.cards.set(name, new ResultCard(name));
         this.host.append(this.cards.get(name).element);
       }
-      this.cards.get(name).update(model.results.get(name));
+      yield* this.cards.get(name).update(model.results.get(name));
+      yield;
     }
   }
 }

@@ -1,18 +1,22 @@
 // Each source's health, those that need a look first.
-import { clock, count, decimal } from "./format.js";
+import { clock, count, cut, decimal } from "./format.js";
 import { say, table, makeRow, fillRow } from "./dom.js";
+import { Part } from "./part.js";
 
 const HEADS = [["Source", "long"], ["Stream", "long"], ["Health", ""], ["Rows", "n"], ["Late", "n"], ["Rows/s", "n"], ["Last seen", "n"]];
+const AT_ONCE = 40; // rows written in one step
 const ORDER = { silent: 0, idle: 1, new: 2, live: 3 };
 
-export class Sources {
+export class Sources extends Part {
   constructor(section, host, summary, which, named) {
+    super();
     Object.assign(this, { section, host, summary, which, named });
     for (const control of [which, named]) control.addEventListener("input", () => this.filter());
     this.reset();
   }
 
   reset() {
+    this.forget();
     this.rows = new Map();
     const { box, body } = table("Health of every source", HEADS);
     this.body = body;
@@ -20,10 +24,10 @@ export class Sources {
     this.section.hidden = true;
   }
 
-  update(model, changed) {
+  * work(model) {
     this.section.hidden = false;
-    let moved = false;
-    for (const key of changed) {
+    let moved = false, written = 0;
+    for (const key of this.taken()) {
       const [stream, name, status, rows, late, rate, seen] = model.sources.get(key);
       if (!this.rows.has(key)) {
         this.rows.set(key, { row: makeRow(HEADS.map(([, kind]) => kind)), name, status: "" });
@@ -31,12 +35,14 @@ export class Sources {
       }
       const one = this.rows.get(key);
       const health = status === "silent" ? `silent since ${clock(seen)}` : status;
-      fillRow(one.row, [name, stream, health, count(rows), count(late), decimal(rate), clock(seen)]);
+      fillRow(one.row, [cut(name), cut(stream), health, count(rows), count(late), decimal(rate), clock(seen)]);
       if (one.status !== status) {
         one.status = status;
         one.row.children[2].className = `status ${status}`;
         moved = true;
       }
+      written += 1;
+      if (written % AT_ONCE === 0) yield;
     }
     if (moved) this.sort(model);
   }

@@ -2,6 +2,7 @@
 import { compact, count, decimal, percent, seconds } from "./format.js";
 import { make, say, table, makeRow, fillRow } from "./dom.js";
 import { Chart } from "./chart.js";
+import { Part } from "./part.js";
 
 const HEADS = [["Stream", ""], ["Made by", ""], ["Rows in", "n"], ["Rows/s", "n"], ["Ready", "n"], ["Late", "n"], ["Late share", "n"],
   ["Bound", "n"], ["Quarantined", "n"], ["Latency p95", "n"], ["Watermark lag", "n"]];
@@ -38,6 +39,7 @@ const CHARTS = [
 
 class StreamCard {
   constructor(name, node) {
+    this.name = name;
     this.facts = new Map();
     this.list = make("dl", "facts");
     this.charts = make("div", "charts");
@@ -59,7 +61,7 @@ class StreamCard {
     box.classList.toggle("over", over);
   }
 
-  update({ totals, history }) {
+  * update({ totals, history }) {
     this.fact("Rows in", count(totals.in));
     this.fact("Rows/s", decimal(lastRate(history)));
     this.fact("Ready", count(totals.ready));
@@ -77,12 +79,14 @@ class StreamCard {
     for (const plan of CHARTS) {
       if (!this.made.has(plan.title)) {
         if (!plan.has(history, totals)) continue;
-        const chart = new Chart(plan.title, plan.kinds, plan.shown);
+        yield;
+        const chart = new Chart(plan.title, plan.kinds, plan.shown, this.name);
         this.made.set(plan.title, chart);
         this.charts.append(chart.element);
       }
       this.element.classList.toggle("wide", this.made.size > 1);
       this.made.get(plan.title).set(plan.data(history, totals));
+      yield;
     }
   }
 }
@@ -93,14 +97,19 @@ function kindOf(node) {
   return node.inputs.length ? `${kind} of ${node.inputs.join(", ")}` : kind;
 }
 
-export class Streams {
+export class Streams extends Part {
   constructor(overview, cards) {
+    super();
     this.overview = overview;
     this.host = cards;
     this.reset();
   }
 
   reset() {
+    this.forget();
+    for (const card of (this.cards || new Map()).values()) {
+      for (const chart of card.made.values()) chart.destroy();
+    }
     this.cards = new Map();
     this.rows = new Map();
     const { box, body } = table("Numbers of every stream", HEADS);
@@ -109,8 +118,8 @@ export class Streams {
     this.host.replaceChildren();
   }
 
-  update(model, changed) {
-    for (const name of changed) {
+  * work(model) {
+    for (const name of this.taken()) {
       const { totals, history } = model.streams.get(name);
       const node = Object.hasOwn(model.nodes, name) ? model.nodes[name] : null;
       if (!this.cards.has(name)) {
@@ -123,7 +132,7 @@ export class Streams {
       fillRow(row, [name, kindOf(node), count(totals.in), decimal(lastRate(history)), count(totals.ready), count(totals.late),
         percent(totals.late_share), percent(totals.bound), count(totals.quarantined), seconds(totals.latency.p95), seconds(totals.lag)]);
       row.children[6].classList.toggle("over", isOver(totals));
-      this.cards.get(name).update(model.streams.get(name));
+      yield* this.cards.get(name).update(model.streams.get(name));
     }
   }
 }
