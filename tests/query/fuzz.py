@@ -50,22 +50,27 @@ BYTES = "'\"`()[]{}|@!?*+-−;,.:=<>%/\\\n\t \0ä温\u0301\u200d\ud7ff€0123abc
 
 
 @lru_cache(maxsize=8)
-def rules(language: str) -> tuple[Lark, dict[str, list[list[str]]], dict[str, int]]:
-    """The rules of a grammar, and the depth of the shortest tree under each."""
+def rules(language: str) -> tuple[Lark, dict[str, list[list[str]]], dict[str, list[list[str]]]]:
+    """The rules of a grammar, and for each those expansions that end the soonest."""
     parser = parser_of(language, language, soft=True)
     found: dict[str, list[list[str]]] = {}
     for rule in parser.rules:
         found.setdefault(rule.origin.name, []).append([symbol.name for symbol in rule.expansion])
     depth = dict.fromkeys(found, 99)
+
+    def deep(expansion: list[str]) -> int:
+        return 1 + max([depth.get(symbol, 0) for symbol in expansion], default=0)
+
     for _ in range(40):
         for name, expansions in found.items():
-            depth[name] = min(1 + max([depth.get(s, 0) for s in e], default=0) for e in expansions)
-    return parser, found, depth
+            depth[name] = min(map(deep, expansions))
+    return parser, found, {name: [e for e in expansions if deep(e) == depth[name]]
+                           for name, expansions in found.items()}
 
 
 def grown(chance: random.Random, language: str) -> str:
     """A text of a language."""
-    parser, expansions, depth = rules(language)
+    parser, expansions, shortest = rules(language)
     words: list[str] = []
     room = [chance.randrange(5, 70)]
 
@@ -74,12 +79,7 @@ def grown(chance: random.Random, language: str) -> str:
             words.append(terminal(chance, parser, symbol))
             return
         room[0] -= 1
-        choices = expansions[symbol]
-        if room[0] < 0:
-            least = min(1 + max([depth.get(s, 0) for s in e], default=0) for e in choices)
-            choices = [e for e in choices
-                       if 1 + max([depth.get(s, 0) for s in e], default=0) == least]
-        for part in chance.choice(choices):
+        for part in chance.choice((expansions if room[0] >= 0 else shortest)[symbol]):
             grow(part)
 
     grow(language)
@@ -88,14 +88,20 @@ def grown(chance: random.Random, language: str) -> str:
 
 def terminal(chance: random.Random, parser: Lark, name: str) -> str:
     """Something that a terminal takes."""
+    return chance.choice(samples(parser, name))
+
+
+@lru_cache(maxsize=1024)
+def samples(parser: Lark, name: str) -> tuple[str, ...]:
+    """Texts that a terminal takes."""
     bare = name.rpartition("__")[2] if "__" in name else name
     bare = bare if bare in SAMPLES else name.removeprefix("expressions__")
     if bare in SAMPLES:
-        return chance.choice(SAMPLES[bare])
+        return SAMPLES[bare]
     pattern = parser.get_terminal(name).pattern
     if pattern.type == "str":
-        return pattern.value
-    return re.sub(r"\\(.)", r"\1", re.split(r"\(\?", pattern.value)[0])
+        return (pattern.value,)
+    return (re.sub(r"\\(.)", r"\1", re.split(r"\(\?", pattern.value)[0]),)
 
 
 def broken(chance: random.Random, text: str) -> str:

@@ -31,7 +31,7 @@ from slackwater.query.expr.tree import (
     Star,
     Unary,
 )
-from slackwater.query.grammar import parser_of
+from slackwater.query.grammar import begins_reserved, parser_of
 from slackwater.query.mistakes import EXPRESSION_MISTAKES, Mistake, explain
 
 __all__ = ["Builder", "Language", "Refusal", "parse_expression", "plain"]
@@ -59,6 +59,13 @@ class Refusal:
         ended = found is None or (token is not None and token.type == "$END")
         return len(self.text) if ended else int(found)
 
+    @property
+    def by_a_word(self) -> bool:
+        """Whether a reserved word is what cannot stand here, or what nothing else can follow."""
+        before = getattr(getattr(self.why, "state", None), "value_stack", None) or [None]
+        return begins_reserved(self.text, self.at) or (
+            isinstance(before[-1], Token) and begins_reserved(before[-1]))
+
     def error(self) -> QueryError:
         """The error that draws the place and names the mistake."""
         return explain(self.why, self.text, self.parser, self.mistakes)
@@ -80,6 +87,8 @@ class Language:
             return parser.parse(text)
         except UnexpectedInput as why:
             refusal = Refusal(why, text, parser, self.mistakes)
+        if not refusal.by_a_word:
+            return refusal  # where the two parsers part, the first refuses at once
         try:
             return parser_of(self.grammar, self.start, soft=True).parse(text)
         except UnexpectedInput:
