@@ -21,6 +21,7 @@ ITEMS = """MAX(x) - MIN(x) AS spread, AVG(x) * 2 AS twice, window_start AS a, wi
     SUM(CASE room WHEN 'r' THEN x ELSE 0 END) AS mine, CAST(AVG(x) AS INTEGER) AS whole,
     COUNT(DISTINCT room) AS rooms, count(distinct x % 3) AS rests"""
 BY_SLIDE = f"SELECT {ITEMS} FROM s [RANGE 4 seconds, SLIDE 2 seconds] HAVING COUNT(*) > 1"
+BY_SESSION = f"SELECT {ITEMS} FROM s [SESSION 2 seconds] HAVING COUNT(*) > 1"
 BY_ROW = f"SELECT time, {ITEMS} FROM s [RANGE 4 seconds] HAVING COUNT(*) > 1"
 ROWS = st.lists(st.tuples(st.integers(0, 12), st.sampled_from(["r", "q"]),
                           st.none() | st.integers(-9, 9)), max_size=12)
@@ -58,7 +59,19 @@ def oracle_by_row(rows: list[tuple[int, str, int | None]]) -> list[dict[str, Any
     return found
 
 
-@pytest.mark.parametrize(("text", "oracle"), [(BY_SLIDE, oracle_by_slide), (BY_ROW, oracle_by_row)])
+def oracle_by_session(rows: list[tuple[int, str, int | None]]) -> list[dict[str, Any]]:
+    times = sorted({t for t, _, _ in rows})
+    firsts = [t for i, t in enumerate(times) if i == 0 or t > times[i - 1] + 2]
+    found = []
+    for first, after in zip(firsts, [*firsts[1:], 99], strict=False):
+        inside = [r for r in rows if first <= r[0] < after]
+        if len(inside) > 1:
+            found.append(result(inside, first, max(t for t, _, _ in inside) + 2))
+    return found
+
+
+@pytest.mark.parametrize(("text", "oracle"), [
+    (BY_SLIDE, oracle_by_slide), (BY_ROW, oracle_by_row), (BY_SESSION, oracle_by_session)])
 @given(rows=ROWS, data=st.data())
 def test_any_order_any_cut_any_restart(text, oracle, rows, data):
     kernel = compile(text, SCHEMA, ROLES, slack="20s")

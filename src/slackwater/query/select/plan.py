@@ -59,12 +59,13 @@ def plan_select(select: Select, schema: pa.Schema, roles: Roles) -> Plan:
     group = planner.group()
     outputs = [planner.output(item) for item in planner.items()]
     having = None if select.having is None else planner.replaced(select.having)
-    if select.range is None and planner.aggregates:
+    if not select.windowed and planner.aggregates:
         raise QueryError("an aggregate needs a window to be of", select.text,
                          planner.first_call.at,
                          hint=f"FROM {select.source} [RANGE 30 seconds]", mistake="no-window")
-    window = Window(planner.aggregates, select.range or 1, select.slide, group,
-                    Roles(roles.time, unit=roles.unit))
+    span = select.range if select.windowed else 1
+    window = Window(planner.aggregates, span, select.slide, group,
+                    Roles(roles.time, unit=roles.unit), select.session)
     return Plan(where, planner.arguments, window, *planner.compiled(outputs, having, window))
 
 
@@ -129,7 +130,7 @@ class _Planner:
             if item.expr is not None:
                 items.append(item)
                 continue
-            names = self._schema.names if self._select.slide is None else [
+            names = self._schema.names if self._select.per_row else [
                 "window_start", "window_end", *(n.name for n in self._select.group)]
             items += [Item(Name(None, n, at=item.at), at=item.at) for n in names]
         return items
@@ -218,16 +219,16 @@ class _Planner:
     def compiled(self, outputs: list[tuple[str, Expr]], having: Expr | None,
                  window: Window) -> tuple[dict[str, Compiled], Compiled | None]:
         results = window.result_schema(self.wide_schema())
-        sliding = self._select.slide is not None
 
         def schema_of(name: Name) -> pa.DataType:
             if name.name in results.names and name.name not in self.arguments:
                 return results.field(name.name).type
-            if sliding and name.name in self._schema.names:
+            if not window.per_row and name.name in self._schema.names:
+                kind = "SLIDE" if self._select.session is None else "SESSION"
                 raise self._fail(
-                    f"with SLIDE a result is of many rows, and {name.name!r} is of one", name,
+                    f"with {kind} a result is of many rows, and {name.name!r} is of one", name,
                     hint="add it to GROUP BY, or aggregate it", mistake="not-grouped")
-            if name.name in _FACTS and self._select.range is not None:
+            if name.name in _FACTS and self._select.windowed:
                 return _FACTS[name.name]
             if name.name in _FACTS:
                 raise self._fail(f"{name.name!r} needs a window", name, mistake="no-window",
