@@ -31,6 +31,7 @@ from slackwater.query.expr.tree import (
     Star,
     Unary,
 )
+from slackwater.query.foreign import foreign_word
 from slackwater.query.grammar import begins_reserved, parser_of
 from slackwater.query.mistakes import EXPRESSION_MISTAKES, Mistake, explain
 
@@ -68,7 +69,8 @@ class Refusal:
 
     def error(self) -> QueryError:
         """The error that draws the place and names the mistake."""
-        return explain(self.why, self.text, self.parser, self.mistakes)
+        return (foreign_word(self.text, self.at)
+                or explain(self.why, self.text, self.parser, self.mistakes))
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from slackwater.query.expr.tree import Call, Expr, Literal, Name, Star, rewrite,
 from slackwater.query.select.tree import Item, Select
 from slackwater.window import FUNCTIONS, Aggregate, Window
 
-__all__ = ["Plan", "plan_select", "selected"]
+__all__ = ["Plan", "aggregate_name", "plan_select", "selected"]
 
 _SAME = {"mean": "avg", "std": "stddev", "stddev_samp": "stddev", "percentile": "quantile",
          "average": "avg"}
@@ -112,7 +112,7 @@ class _Planner:
         if condition is None:
             return None
         for node in walk(condition):
-            if _aggregate_name(node):
+            if aggregate_name(node):
                 raise self._fail("WHERE is about single rows, before they are aggregated", node,
                                  mistake="aggregate-in-where")
         return compile_condition(condition, self._columns(), self._text, unit_of=self._unit_of)
@@ -152,7 +152,7 @@ class _Planner:
         return rewrite(expr, self._aggregate)
 
     def _aggregate(self, node: Expr) -> Expr | None:
-        function = _aggregate_name(node)
+        function = aggregate_name(node)
         if function is None:
             if isinstance(node, Call) and node.function not in SCALARS:
                 raise self._fail(f"there is no function {node.function!r}", node,
@@ -191,7 +191,7 @@ class _Planner:
     def _argument(self, expr: Expr) -> str:
         """The column that holds an aggregate's argument: one of the input, or a computed one."""
         for node in walk(expr):
-            if _aggregate_name(node):
+            if aggregate_name(node):
                 raise self._fail("an aggregate cannot be taken of an aggregate", node,
                                  mistake="nested-aggregate")
         compiled = compile(expr, self._columns(), self._text, unit_of=self._unit_of)
@@ -259,7 +259,8 @@ def selected(expr: Expr, schema_of: Callable[[Name], pa.DataType], text: str,
     return compile(expr, schema_of, text, unit_of=unit_of)
 
 
-def _aggregate_name(node: Expr) -> str | None:
+def aggregate_name(node: Expr) -> str | None:
+    """The aggregate that a call is of, by its first name; None: it is no such call."""
     if not isinstance(node, Call):
         return None
     function = _SAME.get(node.function, node.function)
