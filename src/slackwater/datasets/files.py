@@ -193,14 +193,22 @@ def _read(path: Path) -> pa.Table:
     if path.stat().st_size == 0:
         raise DataError("the file is empty: it has not even a header", step=step,
                         expected="column names, then one event a line", got="0 bytes")
-    if kind == "csv":
-        return read_csv(path)
-    if kind == "jsonl":
-        return json_lines.read(path)
     try:
+        if kind == "csv":
+            return read_csv(path)
+        if kind == "jsonl":
+            return json_lines.read(path)
         return pa.parquet.read_table(path)
     except pa.ArrowInvalid as error:
         raise DataError("is not a Parquet file", step=step, got=str(error)) from None
+    except UnicodeDecodeError as error:
+        raise DataError("is not UTF-8", step=step, got=str(error),
+                        hint=f"iconv -f latin1 -t utf-8 {path.name}") from None
+    except OSError as error:
+        if error.errno is not None or path.suffix.lower() not in _OUTER:
+            raise
+        raise DataError(f"is not {path.suffix[1:]}, or has been cut off", step=step,
+                        got=str(error)) from None
 
 
 def settled_unit(table: pa.Table, roles: Roles) -> str | None:
