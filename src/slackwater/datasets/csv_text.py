@@ -48,7 +48,7 @@ def _unreadable(path: Path, header: list[str], separator: str, why: object) -> D
                 return DataError(f"line {lines.line_num} has {len(cell)} "
                                  f"{'cell' if len(cell) == 1 else 'cells'}", step=step,
                                  expected=cells, got=separator.join(cell)[:80],
-                                 hint="mend the line or leave it out: what its cells are is a guess")
+                                 hint="mend the line, or leave it out")
     return DataError("is not readable as CSV", step=step, got=why, expected=cells)
 
 
