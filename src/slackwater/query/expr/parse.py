@@ -35,10 +35,10 @@ from slackwater.query.foreign import foreign_word
 from slackwater.query.grammar import begins_reserved, parser_of
 from slackwater.query.mistakes import EXPRESSION_MISTAKES, Mistake, explain
 
-__all__ = ["Builder", "Language", "Refusal", "parse_expression", "plain"]
+__all__ = ["CAST_KINDS", "Builder", "Language", "Refusal", "parse_expression", "plain"]
 
 _SAME = {"==": "=", "<>": "!="}
-_KINDS = {"integer": "integer", "int": "integer", "bigint": "integer", "long": "integer",
+CAST_KINDS = {"integer": "integer", "int": "integer", "bigint": "integer", "long": "integer",
           "real": "real", "double": "real", "float": "real", "text": "text", "string": "text",
           "varchar": "text", "boolean": "boolean", "bool": "boolean", "timestamp": "timestamp"}
 
@@ -235,11 +235,11 @@ class Builder:
 
     def cast(self, at: Span, operand: Expr, kind: Token) -> Expr:
         """CAST(x AS kind)."""
-        name = _KINDS.get(kind.lower())
+        name = CAST_KINDS.get(kind.lower())
         if name is None:
             raise self.fail(f"there is no type {str(kind)!r}", self.span(kind),
-                            expected=", ".join(sorted(_KINDS)), mistake="cast",
-                            hint=did_you_mean(kind.lower(), list(_KINDS)))
+                            expected=", ".join(sorted(CAST_KINDS)), mistake="cast",
+                            hint=did_you_mean(kind.lower(), list(CAST_KINDS)))
         return Cast(operand, name, at=at)
 
     # -- leaves ---------------------------------------------------------------------------------
