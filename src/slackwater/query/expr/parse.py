@@ -253,10 +253,15 @@ class Builder:
 
     def duration(self, at: Span, token: Token) -> Expr:
         """`30 seconds`, in microseconds."""
+        return Literal(self.length(token), "duration", at=at)
+
+    def length(self, token: Token) -> int:
+        """The microseconds of a duration."""
         try:
-            return Literal(micros(str(token)), "duration", at=at)
+            return micros(str(token))
         except (ConfigError, OverflowError) as why:
-            raise self.fail("this duration cannot be read", at) from why
+            raise self.fail("this duration cannot be read", self.span(token),
+                            expected="at most 10,000 years", mistake="duration") from why
 
     def string(self, at: Span, token: Token) -> Expr:
         """'text', with '' for a quote."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from lark import Token
 
-from slackwater.core.durations import format_duration, micros
+from slackwater.core.durations import format_duration
 from slackwater.query.expr.parse import Builder, Language, plain
 from slackwater.query.expr.tree import Expr, Name, Span
 from slackwater.query.mistakes import EXPRESSION_MISTAKES, Mistake
@@ -106,7 +106,7 @@ class _SelectBuilder(Builder):
         return "session", self._length(token, at), at
 
     def _length(self, token: Token, at: Span) -> int:
-        length = micros(str(token))
+        length = self.length(token)
         if length < 1:
             raise self.fail("a window cannot have no length", at, mistake="zero-length")
         return length
