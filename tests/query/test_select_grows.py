@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import slackwater
+from slackwater.core.errors import ConfigError
 from slackwater.core.events import Roles
 from slackwater.query import QueryError, compile
 
@@ -121,3 +122,21 @@ def test_case_between_events():
                             "type": ["A", "A", "B", "B"]})
     found = logic.push(rows).ready.to_pylist() + logic.finish().ready.to_pylist()
     assert sorted(row["at"] for row in found) == [0, 0, 1]
+
+
+@pytest.mark.parametrize("clause", ["DRATIO 1%", None])
+@pytest.mark.parametrize("policy", [None, "Tide(loss=1%)"])
+def test_sessions_with_a_bound_on_loss_or_a_policy(clause, policy):
+    rows = [(t, room, t % 7) for t in (0, 1, 2, 9, 11, 30, 30, 33) for room in "rq"]
+    bounded = BY_SESSION.replace("2 seconds]", f"2 seconds, {clause}]")
+    text = BY_SESSION if clause is None else bounded
+    if clause is not None and policy is not None:
+        with pytest.raises(ConfigError, match="the order is asked for twice"):
+            compile(text, SCHEMA, ROLES, policy=policy)
+        return
+    roles = Roles("time", source="room", unit="s") if policy else ROLES
+    logic = compile(text, SCHEMA, roles, policy=policy).start()
+    batch = pa.RecordBatch.from_pylist(
+        [dict(zip(SCHEMA.names, row, strict=True)) for row in rows], SCHEMA)
+    found = logic.push(batch).ready.to_pylist() + logic.finish().ready.to_pylist()
+    assert found == oracle_by_session(rows)
