@@ -67,7 +67,7 @@ test-spark: $(STAMP)  ## the same on another Spark: make test-spark VERSION=4.2 
 quick: $(STAMP)  ## the tests that need no Spark
 	$(BIN)/python -m pytest -q --ignore=tests/spark
 
-fuzz: $(STAMP)  ## property tests with new random examples, FUZZ times as many (default 20), and TEXTS nearly-queries (1000000)
+fuzz: $(STAMP)  ## property tests with new random examples, FUZZ times as many (default 20), and TEXTS nearly-queries (1000000; 600s: for so long)
 	SLACKWATER_FUZZ=$(or $(FUZZ),20) $(BIN)/python -m pytest -q -m hypothesis --ignore=tests/spark
 	$(BIN)/python -m tests.query.fuzz $(or $(TEXTS),1000000)
 

@@ -122,3 +122,29 @@ def test_mistakes(query: Query, arguments: tuple[str, ...], says: str) -> None:
     code, out, err = query(*arguments)
     assert (code, out) == (2, "")
     assert says in err
+
+
+@pytest.mark.parametrize(("arguments", "raw", "says"), [
+    (("SELECT v FROM s", "--data", "-"), b"\x1f\x8bxxxx", "reading standard input: is not gz"),
+    (("SELECT v FROM s", "--data", "in.csv"), b"time,v\n1,2\n3\n", "line 3 has 1 cell"),
+    (("--file", "in.csv", "--data", "rows.csv"), b"SELECT \xfc FROM s", "the query is not UTF-8"),
+    (("--file", "none.sql", "--data", "rows.csv"), b"", "none.sql: No such file"),
+    (("SELECT v FROM s", "--data", "rows.csv", "--out", "rows.csv/x.csv"), b"", "rows.csv"),
+])
+def test_what_cannot_be_read_or_written_ends_in_a_message(
+        query: Query, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], raw: bytes,
+        says: str) -> None:
+    Path("in.csv").write_bytes(raw)
+    with Path("in.csv").open() as text:
+        monkeypatch.setattr(sys, "stdin", text)
+        code, out, err = query(*arguments)
+    assert (code, out) == (2, "")
+    assert says in err
+
+
+def test_sessions_at_the_command(query: Query) -> None:
+    found = told(query, "SELECT id, window_end, COUNT(*) AS n, AVG(v) AS mean "
+                 "FROM rows [SESSION 3 seconds] GROUP BY id", "--data", "rows.csv", "--slack", "9s")
+    assert found == [
+        {"id": 1, "window_end": "2024-01-01T00:00:08Z", "n": 3, "mean": 4.0},
+        {"id": 2, "window_end": "2024-01-01T00:00:28Z", "n": 4, "mean": 4.5}]

@@ -201,16 +201,25 @@ def test_zero_bytes_is_an_error(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize(("name", "text", "message"), [
     ("blank.csv", "\n\n", "no header"),
-    ("ragged.csv", "time,arrival\n1,2\n1,2,3\n", "2 cells a line"),
+    ("ragged.csv", "time,arrival\n1,2\n1,2,3\n", "line 3 has 3 cells"),
+    ("short.csv", 'time,note\n1,"two\nlines"\n\n3\n', "line 5 has 1 cell"),
+    ("latin.csv", "time,room\n1,K\xfcche\n".encode("latin-1"), "'room' is not UTF-8"),
+    ("latin.jsonl", '{"time": 1, "room": "K\xfcche"}\n'.encode("latin-1"), "is not UTF-8"),
+    ("fake.csv.gz", b"time\n1\n", "is not gz, or has been cut off"),
+    ("fake.jsonl.zst", b'{"time": 1}\n', "is not zst, or has been cut off"),
+    ("cut.csv.gz", gzip.compress(b"time\n" + b"1\n" * 5000)[:40], "is not gz, or has been cut"),
     ("double.csv", "time,time\n1,2\n", "more than once"),
     ("bad.jsonl", '{"time": 1}\nnot json\n', "line 2 is not JSON"),
     ("list.jsonl", "{\"time\": 1}\n[1]\n", "line 2 is not an object"),
     ("bad.parquet", "PAR1", "not a Parquet file"),
     ("events.xls", "x", "format that is not known"),
 ])
-def test_unreadable_files_say_why(tmp_path: Path, name: str, text: str, message: str) -> None:
+def test_unreadable_files_say_why(tmp_path: Path, name: str, text: str | bytes,
+                                  message: str) -> None:
+    file = tmp_path / name
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(SlackwaterError, match=message):
-        read_dataset(write(tmp_path, text, name))
+        read_dataset(file)
 
 
 def test_a_missing_file_suggests_its_neighbour(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 LEAST, MOST = -(2**63), 2**63 - 1
+START = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
 def whole(value: int | None) -> int | None:
@@ -144,6 +145,24 @@ def read(pattern: str, make: Callable[[str], Any]) -> Callable[[str], Any]:
     return lambda text: make(text) if re.fullmatch(pattern, text.strip()) else None
 
 
+def moment(text: str) -> int | None:
+    """An ISO time in microseconds, UTC where it has no zone."""
+    try:
+        found = dt.datetime.fromisoformat(text.strip())
+    except ValueError:
+        return None
+    return (found.replace(tzinfo=found.tzinfo or dt.UTC) - START) // dt.timedelta(microseconds=1)
+
+
+def moment_text(micros: int) -> str | None:
+    """The same the other way round, where Python's years reach."""
+    try:
+        found = START + dt.timedelta(microseconds=micros)
+    except OverflowError:
+        return None
+    return found.isoformat().replace("+00:00", "Z")
+
+
 CASTS: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("to integer", "real"): lambda x: whole(math.trunc(x)) if math.isfinite(x) else None,
     ("to integer", "boolean"): int,
@@ -154,7 +173,8 @@ CASTS: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("to boolean", "text"): lambda x: {"true": True, "t": True, "1": True, "false": False,
                                        "f": False, "0": False}.get(x.strip().lower()),
     ("to text", "integer"): str, ("to text", "real"): repr,
-    ("to text", "boolean"): lambda x: str(x).lower()}
+    ("to text", "boolean"): lambda x: str(x).lower(),
+    ("to text", "timestamp"): moment_text, ("to timestamp", "text"): moment}
 
 
 FUNCTIONS: dict[tuple[str, bool], Callable[..., Any]] = {

@@ -30,7 +30,9 @@ VALUES: dict[str, list[Any]] = {
     "timestamp": [*INT[:9], -(2**50), 1_700_000_000_000_000, 2**63 - 1, -(2**63), None],
     "duration": INT}
 TEXTS = [*VALUES["text"], "12", " -7 ", "+3", "1.5", "1e3", ".5", "1e999", "9" * 19, "9" * 40,
-         "-9223372036854775808", "nan", "inf", "0x10", "1_0", "TRUE", "f", "0", "1", "--1", "٣"]
+         "-9223372036854775808", "nan", "inf", "0x10", "1_0", "TRUE", "f", "0", "1", "--1", "٣",
+         "2024-02-29", "2023-02-29", "2024-01-01 10:00:00.5", "2024-01-01T10:00+01:00",
+         "1969-12-31T23:59:59.999999Z", "0001-01-01", "9999-12-31 23:59:59", "10:00", "2024-13-01"]
 CALENDAR = ("year", "month", "day", "hour", "minute", "second")
 INEXACT = ("exp", "ln", "log10", "power")  # two mathematical libraries may differ in the last bit
 ENTRIES = [pytest.param(o, id=f"{o.name} {' '.join(o.operands)}") for o in OPERATORS]

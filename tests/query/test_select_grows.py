@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import slackwater
+from slackwater.core.errors import ConfigError
 from slackwater.core.events import Roles
 from slackwater.query import QueryError, compile
 
@@ -21,6 +22,7 @@ ITEMS = """MAX(x) - MIN(x) AS spread, AVG(x) * 2 AS twice, window_start AS a, wi
     SUM(CASE room WHEN 'r' THEN x ELSE 0 END) AS mine, CAST(AVG(x) AS INTEGER) AS whole,
     COUNT(DISTINCT room) AS rooms, count(distinct x % 3) AS rests"""
 BY_SLIDE = f"SELECT {ITEMS} FROM s [RANGE 4 seconds, SLIDE 2 seconds] HAVING COUNT(*) > 1"
+BY_SESSION = f"SELECT {ITEMS} FROM s [SESSION 2 seconds] HAVING COUNT(*) > 1"
 BY_ROW = f"SELECT time, {ITEMS} FROM s [RANGE 4 seconds] HAVING COUNT(*) > 1"
 ROWS = st.lists(st.tuples(st.integers(0, 12), st.sampled_from(["r", "q"]),
                           st.none() | st.integers(-9, 9)), max_size=12)
@@ -58,7 +60,19 @@ def oracle_by_row(rows: list[tuple[int, str, int | None]]) -> list[dict[str, Any
     return found
 
 
-@pytest.mark.parametrize(("text", "oracle"), [(BY_SLIDE, oracle_by_slide), (BY_ROW, oracle_by_row)])
+def oracle_by_session(rows: list[tuple[int, str, int | None]]) -> list[dict[str, Any]]:
+    times = sorted({t for t, _, _ in rows})
+    firsts = [t for i, t in enumerate(times) if i == 0 or t > times[i - 1] + 2]
+    found = []
+    for first, after in zip(firsts, [*firsts[1:], 99], strict=False):
+        inside = [r for r in rows if first <= r[0] < after]
+        if len(inside) > 1:
+            found.append(result(inside, first, max(t for t, _, _ in inside) + 2))
+    return found
+
+
+@pytest.mark.parametrize(("text", "oracle"), [
+    (BY_SLIDE, oracle_by_slide), (BY_ROW, oracle_by_row), (BY_SESSION, oracle_by_session)])
 @given(rows=ROWS, data=st.data())
 def test_any_order_any_cut_any_restart(text, oracle, rows, data):
     kernel = compile(text, SCHEMA, ROLES, slack="20s")
@@ -108,3 +122,21 @@ def test_case_between_events():
                             "type": ["A", "A", "B", "B"]})
     found = logic.push(rows).ready.to_pylist() + logic.finish().ready.to_pylist()
     assert sorted(row["at"] for row in found) == [0, 0, 1]
+
+
+@pytest.mark.parametrize("clause", ["DRATIO 1%", None])
+@pytest.mark.parametrize("policy", [None, "Tide(loss=1%)"])
+def test_sessions_with_a_bound_on_loss_or_a_policy(clause, policy):
+    rows = [(t, room, t % 7) for t in (0, 1, 2, 9, 11, 30, 30, 33) for room in "rq"]
+    bounded = BY_SESSION.replace("2 seconds]", f"2 seconds, {clause}]")
+    text = BY_SESSION if clause is None else bounded
+    if clause is not None and policy is not None:
+        with pytest.raises(ConfigError, match="the order is asked for twice"):
+            compile(text, SCHEMA, ROLES, policy=policy)
+        return
+    roles = Roles("time", source="room", unit="s") if policy else ROLES
+    logic = compile(text, SCHEMA, roles, policy=policy).start()
+    batch = pa.RecordBatch.from_pylist(
+        [dict(zip(SCHEMA.names, row, strict=True)) for row in rows], SCHEMA)
+    found = logic.push(batch).ready.to_pylist() + logic.finish().ready.to_pylist()
+    assert found == oracle_by_session(rows)

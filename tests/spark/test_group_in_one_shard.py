@@ -33,13 +33,15 @@ steps:
                     [RANGE 1 s, SLIDE 1 s] GROUP BY room"}
   all: {query: "SELECT window_end AS at, COUNT(*) AS n, SUM(v) AS v FROM clean [RANGE 2 s, SLIDE 2 s]"}
   twice: {query: "SELECT window_end AS at, SUM(n) AS n FROM by_room [RANGE 4 s, SLIDE 4 s]", time: at}
+  visits: {query: "SELECT room, window_end AS at, COUNT(*) AS n FROM clean [SESSION 300 ms] GROUP BY room"}
+  rushes: {query: "SELECT window_start, window_end, SUM(n) AS n FROM visits [SESSION 100 ms]", time: at}
   pairs: {query: "EVENT SEQ(A a, B b) WHERE a.room = b.room WITHIN 500 ms RETURN a.row AS a, b.row AS b",
           from: clean, type: kind}
   again: {reorder: clean.late, policy: static(buffer=1h), quiet: 2s}
 sinks:
   o: {from: clean, kind: console}
 """  # noqa: E501
-STREAMS = ("clean", "by_room", "all", "twice", "pairs", "again")
+STREAMS = ("clean", "by_room", "all", "twice", "visits", "rushes", "pairs", "again")
 
 
 def group():
@@ -153,10 +155,10 @@ def test_one_fate(seed, every, restart, ticks, parts):
              for r in found.get(("clean", status), [])]
     assert sorted(fates) == list(range(batch.num_rows)), "each row once"
     ready = found["clean", "ready"]
-    for name in ("by_room", "all", "twice", "pairs"):
+    for name in ("by_room", "all", "twice", "visits", "rushes", "pairs"):
         assert (name, "late") not in found, f"ready in clean, and late in {name}"
         assert (name, "quarantined") not in found
-    for name in ("by_room", "all", "twice"):
+    for name in ("by_room", "all", "twice", "visits", "rushes"):
         assert sum(r["n"] for r in found[name, "ready"]) == len(ready)
     assert sum(r["v"] for r in found["all", "ready"]) == sum(r["v"] for r in ready)
     assert len(found.get(("again", "ready"), [])) == len(found.get(("clean", "late"), []))

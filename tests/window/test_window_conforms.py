@@ -35,6 +35,11 @@ KERNELS = {
     "select sliding": (select("SELECT key, window_end, MAX(value) AS m FROM s [RANGE 1 s, SLIDE "
                               "500 ms] WHERE value > 8 GROUP BY key", policy="bsttda"), None,
                        "key"),
+    "sessions": (Windowed(Reorder("Static(buffer=100ms)", ROLES),
+                          Window(ASKED, None, None, ("key",), Roles("time"), "40ms")), None, "key"),
+    "select sessions": (select("SELECT key, window_start, AVG(value) AS a, COUNT(DISTINCT type) AS "
+                               "kinds FROM s [SESSION 60 ms] WHERE value > 8 GROUP BY key "
+                               "HAVING COUNT(*) > 1", policy="bsttda"), None, "key"),
     "select with a drop ratio": (select("SELECT row, MAX(value) AS m FROM s [RANGE 1 s, DRATIO 5%]"
                                         ), "row", None),
 }

@@ -56,6 +56,20 @@ def per_row(rows: Sequence[Row], span: int, group: str | None) -> list[tuple[Row
                    and (group is None or r[group] == row[group])]) for row in ordered]
 
 
+def by_session(rows: Sequence[Row], gap: int,
+               group: str | None) -> list[tuple[int, int, Any, list[Row]]]:
+    """(start, end, group, rows) of each session, up to gap after its last row, inclusive."""
+    found = []
+    for name in {r[group] if group else None for r in rows}:
+        own = sorted((r for r in rows if group is None or r[group] == name),
+                     key=lambda r: r["time"])
+        firsts = [i for i, r in enumerate(own) if i == 0 or r["time"] > own[i - 1]["time"] + gap]
+        for first, after in zip(firsts, [*firsts[1:], len(own)], strict=True):
+            inside = own[first:after]
+            found.append((inside[0]["time"], inside[-1]["time"] + gap, name, inside))
+    return found
+
+
 def by_window(rows: Sequence[Row], span: int, slide: int,
               group: str | None) -> list[tuple[int, int, Any, list[Row]]]:
     """(start, end, group, rows) of each window [k·slide, k·slide + span) that is not empty."""

@@ -46,7 +46,8 @@ def main() -> None:
         print(f"slackwater: {error}", file=sys.stderr)
         sys.exit(2)
     except OSError as error:
-        if error.filename is None:
+        if error.errno is None:
             raise
-        print(f"slackwater: {error.filename}: {error.strerror}", file=sys.stderr)
+        where = "" if error.filename is None else f"{error.filename}: "
+        print(f"slackwater: {where}{error.strerror}", file=sys.stderr)
         sys.exit(2)

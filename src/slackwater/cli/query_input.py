@@ -22,7 +22,10 @@ def query_text(text: str | None, file: str | None) -> str:
                           got="both" if text is not None else "neither")
     if text is not None:
         return text
-    return sys.stdin.read() if file == "-" else Path(str(file)).read_text(encoding="utf-8")
+    try:
+        return sys.stdin.read() if file == "-" else Path(str(file)).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigError("the query is not UTF-8", step="--file", got=str(error)) from None
 
 
 def named_files(data: Sequence[str], streams: Sequence[str]) -> dict[str, str]:

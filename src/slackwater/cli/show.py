@@ -81,7 +81,8 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
         console.print(title, style="bold", markup=False)
     console.print(table)
     if shown < len(columns):
-        console.print(f"… and {len(columns) - shown} columns for which there is no room: "
+        more = "1 column" if len(columns) - shown == 1 else f"{len(columns) - shown} columns"
+        console.print(f"… and {more} for which there is no room: "
                       f"{', '.join(columns[shown:])}", markup=False)
 
 

@@ -34,9 +34,22 @@ def read_csv(path: Path) -> pa.Table:
             text = _parsed(path, parse, {name: pa.string() for name in header})
             return pa.table({name: _typed(text[name]) for name in header})
     except pa.ArrowInvalid as error:
-        cells = f"{len(header)} cells a line, separated by {separator!r}"
-        raise DataError("is not readable as CSV", step=f"reading {path.name}", got=error,
-                        expected=cells) from None
+        raise _unreadable(path, header, separator, error) from None
+
+
+def _unreadable(path: Path, header: list[str], separator: str, why: object) -> DataError:
+    """The first line that has too many or too few cells, or what Arrow says."""
+    step, cells = f"reading {path.name}", f"{len(header)} cells a line, separated by {separator!r}"
+    with pa.input_stream(path) as stream, io.TextIOWrapper(
+            stream, "utf-8-sig", errors="replace", newline="") as text:
+        lines = csv.reader(text, delimiter=separator)
+        for cell in lines:
+            if cell and len(cell) != len(header):
+                return DataError(f"line {lines.line_num} has {len(cell)} "
+                                 f"{'cell' if len(cell) == 1 else 'cells'}", step=step,
+                                 expected=cells, got=separator.join(cell)[:80],
+                                 hint="mend the line, or leave it out")
+    return DataError("is not readable as CSV", step=step, got=why, expected=cells)
 
 
 def _header(path: Path) -> tuple[list[str], str]:
@@ -55,7 +68,12 @@ def _parsed(path: Path, parse: pa.csv.ParseOptions, types: dict[str, pa.DataType
         column_types=types, null_values=_MISSING, strings_can_be_null=True,
         quoted_strings_can_be_null=False)
     with pa.input_stream(path) as stream:
-        return pa.csv.read_csv(stream, parse_options=parse, convert_options=convert)
+        table = pa.csv.read_csv(stream, parse_options=parse, convert_options=convert)
+    for field in table.schema:
+        if pa.types.is_binary(field.type):  # what Arrow makes of bytes that are no UTF-8
+            raise DataError(f"column {field.name!r} is not UTF-8", step=f"reading {path.name}",
+                            hint=f"iconv -f latin1 -t utf-8 {path.name}")
+    return table
 
 
 def _typed(column: pa.ChunkedArray) -> pa.ChunkedArray:

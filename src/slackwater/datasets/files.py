@@ -157,8 +157,11 @@ def _standard_input() -> pa.Table:
     outer = next((suffix for magic, suffix in _MAGIC.items() if raw.startswith(magic)), "")
     head = raw[:4096]
     if outer:
-        with pa.CompressedInputStream(pa.BufferReader(raw), _CODEC[outer]) as stream:
-            head = stream.read(4096)
+        try:
+            with pa.CompressedInputStream(pa.BufferReader(raw), _CODEC[outer]) as stream:
+                head = stream.read(4096)
+        except OSError as error:
+            raise _not_compressed(outer, "reading standard input", error) from None
     inner = (".parquet" if head.startswith(b"PAR1")
              else ".jsonl" if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") else ".csv")
     with tempfile.TemporaryDirectory() as folder:
@@ -193,14 +196,25 @@ def _read(path: Path) -> pa.Table:
     if path.stat().st_size == 0:
         raise DataError("the file is empty: it has not even a header", step=step,
                         expected="column names, then one event a line", got="0 bytes")
-    if kind == "csv":
-        return read_csv(path)
-    if kind == "jsonl":
-        return json_lines.read(path)
     try:
+        if kind == "csv":
+            return read_csv(path)
+        if kind == "jsonl":
+            return json_lines.read(path)
         return pa.parquet.read_table(path)
     except pa.ArrowInvalid as error:
         raise DataError("is not a Parquet file", step=step, got=str(error)) from None
+    except UnicodeDecodeError as error:
+        raise DataError("is not UTF-8", step=step, got=str(error),
+                        hint=f"iconv -f latin1 -t utf-8 {path.name}") from None
+    except OSError as error:
+        if error.errno is not None or path.suffix.lower() not in _OUTER:
+            raise
+        raise _not_compressed(path.suffix, step, error) from None
+
+
+def _not_compressed(suffix: str, step: str, why: OSError) -> DataError:
+    return DataError(f"is not {suffix[1:]}, or has been cut off", step=step, got=str(why))
 
 
 def settled_unit(table: pa.Table, roles: Roles) -> str | None:

@@ -21,9 +21,11 @@ def read(path: Path) -> pa.Table:
     """Read JSON lines; a member that is not always of one kind is read as text."""
     try:
         with pa.input_stream(path) as stream:
-            return pa.json.read_json(stream)
+            table = pa.json.read_json(stream)
+        table.validate(full=True)  # the reader takes bytes that are no UTF-8 for text
+        return table
     except pa.ArrowInvalid:
-        # either a line that is no JSON, which this finds, or members of mixed kinds
+        # a line that is no JSON or no UTF-8, which this finds, or members of mixed kinds
         return _mixed(list(_objects(path)))
 
 

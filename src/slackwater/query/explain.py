@@ -102,7 +102,10 @@ def _per(names: tuple[str, ...]) -> str:
 def _select(query: Select, options: dict[str, Any]) -> list[Any]:
     group = tuple(name.name for name in query.group)
     per = f", per {', '.join(group)}" if group else ""
-    if query.range is None:
+    if query.session is not None:
+        window = f"sessions: rows at most {format_duration(query.session)} apart{per}"
+        output = "once, when the watermark passes the end of a session"
+    elif query.range is None:
         window, output = "", "each row, in the order of time"
     elif query.slide is None:
         window = f"for each row: the {format_duration(query.range)} up to its time{per}"

@@ -58,11 +58,9 @@ _WORDS = {
     "$END": "the end",
 }
 _SIGNS = {"&": "use AND", "|": "use OR", "{": "use (", "}": "use )"}
-_ELSEWHERE = {
-    "GROUP": "there is no GROUP BY here: aggregate the results in a query of their own",
-    "ORDER": "results come in time order: leave ORDER BY out",
-    "LIMIT": "there is no LIMIT: a stream goes on",
-}
+_OF_RESULTS = "aggregate the results in a query of their own"
+_ELSEWHERE = {"GROUP": f"there is no GROUP BY here: {_OF_RESULTS}",
+              "HAVING": f"there is no HAVING here: {_OF_RESULTS}"}
 _OPERAND = {"NAME", "NUMBER", "STRING", "LPAR", "MINUS"}
 _OPERATORS = {"PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "COMPARE", "IN", "BETWEEN", "LIKE", "IS",
               "NOT"}

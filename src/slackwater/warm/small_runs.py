@@ -46,6 +46,8 @@ _SELECTS = {
     "sliding": f"SELECT window_end, {_ALL} FROM s [RANGE 1 s, SLIDE 500 ms] WHERE value > 8",
     "sliding, of keys": f"SELECT key, window_end, {_ALL} FROM s [RANGE 1 s, SLIDE 500 ms] "
                         "GROUP BY key",
+    "sessions": f"SELECT window_end, {_ALL}, COUNT(DISTINCT type) AS d FROM s [SESSION 50 ms]",
+    "sessions of keys": f"SELECT key, window_end, {_ALL} FROM s [SESSION 50 ms] GROUP BY key",
     "drop ratio": "SELECT row, MAX(value) AS m FROM s [RANGE 1 s, DRATIO 5%]",
 }
 _RECOGNISE = {

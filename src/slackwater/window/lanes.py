@@ -32,8 +32,8 @@ class Lanes:
         What is asked for.
     schema
         The columns of the input.
-    span, slide
-        Length of a window, and from one start to the next (None: per row).
+    span, pane
+        Length of a window, and of the panes it is made of (None: per row, and there are none).
     grouped
         Whether there are groups.
     store
@@ -41,7 +41,7 @@ class Lanes:
     """
 
     def __init__(self, aggregates: Sequence[Aggregate], schema: pa.Schema, span: int,
-                 slide: int | None, grouped: bool, store: Store) -> None:
+                 pane: int | None, grouped: bool, store: Store) -> None:
         self._aggregates = len(aggregates)
         self._no_rows = pa.RecordBatch.from_pylist([], schema)
         by_column: dict[tuple[str | None, bool], list[int]] = {}
@@ -54,9 +54,9 @@ class Lanes:
             name, asked = f"window/lane{len(self._lanes)}", [aggregates[i] for i in which]
             lane: AnyLane
             if distinct:
-                lane = DistinctLane(name, store, len(which))
-            elif slide is not None:
-                lane = PaneLane(name, kind, asked, slide, tumbling=slide == span)
+                lane = DistinctLane(name, store, len(which), once=pane == span)
+            elif pane is not None:
+                lane = PaneLane(name, kind, asked, pane, tumbling=pane == span)
             elif not grouped and Extremes.suits(asked):
                 lane = Extremes(name, kind, asked)
             else:

@@ -18,7 +18,9 @@ from slackwater.core.state.keys import Keys
 from slackwater.core.state.pages import Pages
 from slackwater.reorder.chain import FollowerLogic
 from slackwater.window.aggregates.values import read_only
+from slackwater.window.by_group import ByGroup
 from slackwater.window.by_row import ByRow
+from slackwater.window.by_session import BySession
 from slackwater.window.by_slide import BySlide
 from slackwater.window.lanes import Lanes
 from slackwater.window.schedule import EARLIEST, LATEST, NEVER, NOTHING, Groups, Rows
@@ -44,10 +46,11 @@ class WindowLogic(FollowerLogic):
         roles = config.roles
         super().__init__("window", Roles(roles.time, key=config.group, unit=roles.unit), store)
         self._config = config
-        self._span = min(int(config.range), _EVER)  # type: ignore[arg-type]
+        length = config.range if config.session is None else config.session
+        self._span = min(int(length), _EVER)  # type: ignore[arg-type]
         self._keys = Keys("window/keys", config.group, store)
         self._groups = Pages("window/groups", {
-            "last": np.int64(NEVER), "floor": np.int64(NEVER), "next_end": np.int64(NEVER),
+            "last": np.int64(NEVER), "floor": np.int64(NEVER), "edge": np.int64(NEVER),
             "due": np.int64(NOTHING), "open": np.bool_(False), "kept": np.bool_(False)}, store)
         self._passed = NEVER  # the time that every group has been brought to
 
@@ -120,14 +123,20 @@ class WindowLogic(FollowerLogic):
     def bind(self, schema: pa.Schema) -> None:
         """Check the columns, and lay out what the aggregates over them need."""
         super().bind(schema)
-        config, slide = self._config, self._config.slide
+        config = self._config
         results = config.result_schema(schema)
         grouped = bool(config.group)
         self._no_rows = empty_rows(schema)
-        self._lanes = Lanes(config.aggregates, schema, self._span, slide, grouped, self.store)  # type: ignore[arg-type]
-        self._windows: ByRow | BySlide = (
-            ByRow(self._span, grouped, self._lanes, results, self.store) if slide is None
-            else BySlide(self._span, slide, self._lanes, self._keys, results))  # type: ignore[arg-type]
+        if config.session is not None:
+            lanes = Lanes(config.aggregates, schema, 1, 1, grouped, self.store)
+            self._windows: ByRow | ByGroup = BySession(self._span, lanes, self._keys, results)
+        else:
+            slide = None if config.slide is None else int(config.slide)  # type: ignore[arg-type]
+            lanes = Lanes(config.aggregates, schema, self._span, slide, grouped, self.store)
+            self._windows = (ByRow(self._span, grouped, lanes, results, self.store)
+                             if slide is None else
+                             BySlide(self._span, slide, lanes, self._keys, results))
+        self._lanes = lanes
 
     def holds(self) -> bool:
         """Whether there are windows over the columns of before."""
@@ -136,7 +145,8 @@ class WindowLogic(FollowerLogic):
     def identity(self) -> dict[str, Any]:
         """The windows and what is asked of them."""
         config = self._config
-        return {"range": config.range, "slide": config.slide, "group": list(config.group),
+        return {"range": config.range, "slide": config.slide, "session": config.session,
+                "group": list(config.group),
                 "time": [config.roles.time, config.roles.unit],
                 "aggregates": [[a.function, a.column, a.q, a.name] for a in config.aggregates]}
 
@@ -172,8 +182,10 @@ class WindowLogic(FollowerLogic):
 
     def _beyond(self, time: Int64) -> NDArray[np.bool_] | None:
         """Which rows have windows whose ends no timestamp can say; None: none."""
-        first, last = EARLIEST + self._span, LATEST - self._span
-        if self._config.slide is None or len(time) == 0 or (
+        # a window with a slide may begin up to its length before a row, a session does not
+        before = 0 if self._config.session is not None else self._span
+        first, last = EARLIEST + before, LATEST - self._span
+        if self._config.per_row or len(time) == 0 or (
                 time.min() >= first and time.max() <= last):
             return None
         return (time < first) | (time > last)
@@ -183,7 +195,7 @@ class WindowLogic(FollowerLogic):
         groups.kept[whose] = False
         groups.due[whose] = NOTHING
         groups.floor[whose] = np.maximum(groups.floor[whose], theta[whose])
-        self._lanes.forget(len(groups.last), whose, in_panes=self._config.slide is not None)
+        self._lanes.forget(len(groups.last), whose, in_panes=not self._config.per_row)
         if self._config.group:
             self._groups.reset(whose)
             self._keys.forget(whose)

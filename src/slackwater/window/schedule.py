@@ -16,8 +16,9 @@ from slackwater.core.compiled import njit
 from slackwater.core.events import NEVER
 from slackwater.window.compiled import uncounted
 
-__all__ = ["EARLIEST", "LATEST", "NEVER", "NOTHING", "Groups", "Probes", "Rows", "by_slide",
-           "by_slide_until", "by_tuple", "by_tuple_of_one", "by_tuple_until", "closed_first"]
+__all__ = ["EARLIEST", "LATEST", "NEVER", "NOTHING", "Groups", "Probes", "Rows", "by_session",
+           "by_session_until", "by_slide", "by_slide_until", "by_tuple", "by_tuple_of_one",
+           "by_tuple_until", "closed_first"]
 
 Int64 = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -41,14 +42,15 @@ class Probes(NamedTuple):
 class Groups(NamedTuple):
     """For each group: the time of its newest row, and what the schedule goes by.
 
-    Rows before `last` or `floor` are late.  `next_end` is the end of the next window of a slide.
-    `due` is how far time must pass, without a row, for something to happen to the group.  `open`:
-    rows wait for their result; `kept`: values may be kept.
+    Rows before `last` or `floor` are late.  `edge` is the end of the next window of a slide, or
+    where the open session begins, NEVER for none.  `due` is how far time must pass, without a row,
+    for something to happen to the group.  `open`: rows wait for their result; `kept`: values may be
+    kept.
     """
 
     last: Int64
     floor: Int64
-    next_end: Int64
+    edge: Int64
     due: Int64
     open: Flags
     kept: Flags
@@ -215,26 +217,26 @@ def _by_slide(row: int, count: int, rows: Rows, span: int, slide: int, groups: G
               probes: Probes) -> tuple[int, int]:
     """Go on from a row with so many probes; returns where it ends: at the end, or without room."""
     group, time, late = rows.group, rows.time, rows.late
-    last, floor, next_end = groups.last, groups.floor, groups.next_end
+    last, floor, edge = groups.last, groups.floor, groups.edge
     while row < len(time):
         g, t = group[row], time[row]
         if t < last[g] or t < floor[g]:
             late[row] = True
             row += 1
             continue
-        if next_end[g] == NEVER:
-            next_end[g] = _first_end(t, span, slide)
-        while next_end[g] <= t:
-            if last[g] < next_end[g] - span:  # nothing left in it, nor in those up to t
-                next_end[g] = _first_end(t, span, slide)
+        if edge[g] == NEVER:
+            edge[g] = _first_end(t, span, slide)
+        while edge[g] <= t:
+            if last[g] < edge[g] - span:  # nothing left in it, nor in those up to t
+                edge[g] = _first_end(t, span, slide)
                 break
             if count == len(probes.at):
                 return row, count
             probes.at[count], probes.group[count] = row, g
-            probes.low[count], probes.end[count] = next_end[g] - span, next_end[g]
+            probes.low[count], probes.end[count] = edge[g] - span, edge[g]
             count += 1
-            next_end[g] += slide
-        last[g], groups.due[g], groups.kept[g] = t, next_end[g], True
+            edge[g] += slide
+        last[g], groups.due[g], groups.kept[g] = t, edge[g], True
         row += 1
     return row, count
 
@@ -242,17 +244,53 @@ def _by_slide(row: int, count: int, rows: Rows, span: int, slide: int, groups: G
 @uncounted
 def _by_slide_until(at: int, count: int, whose: Int64, theta: Int64, span: int, slide: int,
                     groups: Groups, probes: Probes) -> tuple[int, int]:
-    last, next_end = groups.last, groups.next_end
+    last, edge = groups.last, groups.edge
     while at < len(whose):
         g = whose[at]
-        while last[g] >= next_end[g] - span and next_end[g] <= theta[g]:
+        while last[g] >= edge[g] - span and edge[g] <= theta[g]:
             if count == len(probes.at):
                 return at, count
             probes.at[count], probes.group[count] = 0, g
-            probes.low[count], probes.end[count] = next_end[g] - span, next_end[g]
+            probes.low[count], probes.end[count] = edge[g] - span, edge[g]
             count += 1
-            groups.floor[g] = next_end[g]
-            next_end[g] += slide
-        groups.due[g] = next_end[g] if last[g] >= next_end[g] - span else last[g] + span + 1
+            groups.floor[g] = edge[g]
+            edge[g] += slide
+        groups.due[g] = edge[g] if last[g] >= edge[g] - span else last[g] + span + 1
         at += 1
     return at, count
+
+
+@njit(cache=True, nogil=True)
+def by_session(rows: Rows, gap: int, groups: Groups, begin: Int64) -> Probes:
+    """Sessions: rows that are at most `gap` apart, evaluated when a row after its end comes.
+
+    A session ends `gap` after its last row.  begin[r] becomes the time that row r's session begins.
+    """
+    group, time, late = rows.group, rows.time, rows.late
+    last, floor, edge = groups.last, groups.floor, groups.edge
+    n, count = len(time), 0
+    at, whose = np.empty(n, np.int64), np.empty(n, np.int64)
+    low, end = np.empty(n, np.int64), np.empty(n, np.int64)
+    for r in range(n):
+        g, t = group[r], time[r]
+        if t < last[g] or t < floor[g]:
+            late[r] = True
+            continue
+        if edge[g] != NEVER and t - last[g] > gap:
+            at[count], whose[count], low[count], end[count] = r, g, edge[g], last[g] + gap
+            count += 1
+            edge[g] = NEVER
+        if edge[g] == NEVER:
+            edge[g] = t
+        begin[r] = edge[g]
+        last[g], groups.due[g], groups.kept[g] = t, t + gap + 1, True
+    return Probes(at[:count].copy(), whose[:count].copy(), low[:count].copy(), end[:count].copy())
+
+
+def by_session_until(whose: Int64, theta: Int64, gap: int, groups: Groups) -> Probes:
+    """Close the open sessions of these groups that end before their `theta` (by group)."""
+    whose = whose[(groups.edge[whose] != NEVER) & (groups.last[whose] + gap < theta[whose])]
+    whose = whose[np.argsort(groups.last[whose], kind="stable")]
+    begin, end = groups.edge[whose], groups.last[whose] + gap
+    groups.edge[whose], groups.floor[whose], groups.due[whose] = NEVER, end + 1, end + 1
+    return Probes(np.zeros_like(whose), whose, begin, end)

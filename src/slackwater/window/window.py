@@ -36,6 +36,11 @@ class Window(Stage):
     MEDIAN and QUANTILE keep the distinct values of each slide, with their counts.  A row whose
     windows would reach beyond the years 1 to 9999 is `quarantined`.
 
+    With `session` instead of `range` every group gets one result for each of its sessions: rows of
+    which each follows the one before it by at most `session`.  It ends `session` after its last
+    row; a row exactly at its end still belongs to it, as in Spark and Flink.  What is kept is one
+    partial aggregate per group, as above.
+
     A row that comes behind its group's time is `late`.
 
     Parameters
@@ -43,13 +48,15 @@ class Window(Stage):
     aggregates
         What to compute.
     range
-        Length of the window.
+        Length of the window; None with `session`.
     slide
         From one window's start to the next; equal to `range` for tumbling windows.
     group
         Columns whose values make a group; one may be given as text.
     roles
         Which column is the time.
+    session
+        How long a group must be silent for its session to end.
 
     Examples
     --------
@@ -60,6 +67,11 @@ class Window(Stage):
     >>> first, rest = logic.push(rows).ready, logic.finish().ready
     >>> [(r["time"], r["max_value"], r["count"]) for r in first.to_pylist() + rest.to_pylist()]
     [(1, 4.0, 1), (2, 7.0, 3), (2, 7.0, 3), (5, 2.0, 1)]
+    >>> logic = Window([Aggregate("sum", "value")], session="2s", roles=Roles("time", unit="s")
+    ...                ).start()
+    >>> [(r["window_start"].second, r["window_end"].second, r["sum_value"])
+    ...  for out in (logic.push(rows), logic.finish()) for r in out.ready.to_pylist()]
+    [(1, 4, 12.0), (5, 7, 2.0)]
 
     References
     ----------
@@ -69,32 +81,41 @@ class Window(Stage):
     """
 
     aggregates: Sequence[Aggregate]
-    range: Duration
+    range: Duration | None = None
     slide: Duration | None = None
     group: tuple[str, ...] = ()
     roles: Roles = field(default_factory=Roles)
+    session: Duration | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "aggregates", tuple(self.aggregates))
         group = (self.group,) if isinstance(self.group, str) else tuple(self.group)
         object.__setattr__(self, "group", group)
-        object.__setattr__(self, "range", micros(self.range, name="window.range", least=1))
-        if self.slide is not None:
-            object.__setattr__(self, "slide", micros(self.slide, name="window.slide", least=1))
-            _check_slide(self.range, self.slide)  # type: ignore[arg-type]
+        for name in ("range", "slide", "session"):
+            length = getattr(self, name)
+            if length is not None:
+                object.__setattr__(self, name, micros(length, name=f"window.{name}", least=1))
+        _check_kind(self.range, self.slide, self.session)
+        if not self.per_row:
+            _check_lengths(self.range or self.session, self.slide)  # type: ignore[arg-type]
         _refuse_twice([a.name for a in self.aggregates], "aggregates are called")
         _refuse_twice(group, "group columns are")
-        _refuse_clash(self._added(), group if self.slide is not None else ())
+        _refuse_clash(self._added(), () if self.per_row else group)
+
+    @property
+    def per_row(self) -> bool:
+        """Whether a result is of one row, and not of a group and a window."""
+        return self.slide is None and self.session is None
 
     def _added(self) -> list[str]:
         """The columns of `ready` that are not of the input."""
         names = [a.name for a in self.aggregates]
-        return names if self.slide is None else ["window_start", "window_end", *names]
+        return names if self.per_row else ["window_start", "window_end", *names]
 
     def result_schema(self, schema: pa.Schema) -> pa.Schema:
         """The columns of `ready` for input of this schema."""
         found = [pa.field(a.name, a.result_type(schema)) for a in self.aggregates]
-        if self.slide is None:
+        if self.per_row:
             _refuse_clash(self._added(), schema.names)
             return pa.schema([*schema, *found])
         return pa.schema([pa.field("window_start", _STAMP), pa.field("window_end", _STAMP),
@@ -105,13 +126,23 @@ class Window(Stage):
         return WindowLogic(self, store)
 
 
-def _check_slide(span: int, slide: int) -> None:
-    if slide > span:
+def _check_kind(span: Duration | None, slide: Duration | None, session: Duration | None) -> None:
+    if session is not None and (span is not None or slide is not None):
+        raise ConfigError("a session is as long as its rows make it", step="window",
+                          got="session and " + ("range" if span is not None else "slide"),
+                          hint="leave one of them out")
+    if session is None and span is None:
+        raise ConfigError("needs the length of its windows", step="window",
+                          expected="range, or session")
+
+
+def _check_lengths(span: int, slide: int | None) -> None:
+    if slide is not None and slide > span:
         raise ConfigError(
             "slide cannot be longer than range; rows between windows would be in none",
             step="window", expected=f"at most {format_duration(span)}", got=format_duration(slide))
     if span > LATEST - EARLIEST:
-        raise ConfigError("range is longer than the years 1 to 9999, which windows lie in",
+        raise ConfigError("a window is longer than the years 1 to 9999, which windows lie in",
                           step="window", expected=f"at most {format_duration(LATEST - EARLIEST)}",
                           got=format_duration(span))
 

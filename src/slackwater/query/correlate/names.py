@@ -12,6 +12,7 @@ from slackwater.query.correlate.tree import Absolute, CorrelateTree, Moment, Tim
 from slackwater.query.errors import QueryError
 from slackwater.query.expr.arrow import schema_lookup
 from slackwater.query.expr.tree import Expr, Name, rewrite, walk
+from slackwater.query.select.plan import aggregate_name
 
 __all__ = ["PAIR", "Names", "Place"]
 
@@ -83,8 +84,13 @@ class Names:
                        if isinstance(node, Name) else None)
 
     def check_plain(self, expr: Expr) -> None:
-        """Refuse what belongs to the timing condition alone."""
+        """Refuse aggregates, and what belongs to the timing condition alone."""
         for node in walk(expr):
+            if aggregate_name(node):
+                raise QueryError("a result is of one pair, and an aggregate is of many",
+                                 self._tree.text, node.at, mistake="aggregate-of-pairs",
+                                 hint="select the columns, and aggregate the results in a query of "
+                                 "their own")
             if isinstance(node, (Moment, Absolute, Timed)):
                 alias = self._aliases[0]
                 raise QueryError("only a timing condition in WHERE can be about @ and | |",

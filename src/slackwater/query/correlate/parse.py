@@ -6,7 +6,6 @@ from typing import Any
 
 from lark import Token
 
-from slackwater.core.durations import micros
 from slackwater.query.correlate.tree import Absolute, CorrelateTree, Moment, Stream, Timed
 from slackwater.query.expr.parse import Builder, Language, plain
 from slackwater.query.expr.tree import Expr, Span
@@ -87,7 +86,7 @@ class _CorrelateBuilder(Builder):
         return Stream(plain(name), plain(name if alias is None else alias), at=at)
 
     def within(self, at: Span, duration: Token) -> int:
-        length = micros(str(duration))
+        length = self.length(duration)
         if length < 1:
             raise self.fail("WITHIN cannot have no length", at, mistake="zero-length")
         return length

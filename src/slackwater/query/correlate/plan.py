@@ -147,6 +147,7 @@ class _Planner:
         if not parts:
             return None
         for part in parts:
+            self.names.check_plain(part)
             found = self._compiled(part, side)
             if not (pa.types.is_boolean(found.type) or pa.types.is_null(found.type)):
                 raise QueryError("WHERE needs a condition", self._text, part.at,

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from slackwater.core.events import event_times
+from slackwater.core.plain import plain
 from slackwater.query.expr.arithmetic import finite
 from slackwater.query.expr.kinds import TYPES
 
@@ -17,6 +20,7 @@ __all__ = ["absolute_i", "concat", "epoch", "greatest", "least", "negate_i", "nu
            "real_function", "round_half_away"]
 
 Value = Any  # an Arrow array or scalar
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LEAST = pa.scalar(-(2**63), pa.int64())
 
 
@@ -90,6 +94,27 @@ def read_text(read: Callable[[Any], Any], kind: str) -> Callable[[Value], Value]
         return pa.array([None if v is None else read(v) for v in x.to_pylist()], TYPES[kind])
 
     return run
+
+
+def text_time(x: Value) -> Value:
+    """ISO 8601 as a time, UTC where it has no zone."""
+    one = isinstance(x, pa.Scalar)
+    texts = pa.array([x.as_py()], pa.string()) if one else x
+    value, readable = event_times(texts, unit=None, name="CAST")
+    found = pa.array(value, mask=~readable).cast(TYPES["timestamp"])
+    return found[0] if one else found
+
+
+def time_text(x: Value) -> Value:
+    """A time as JSON has it; NULL beyond the years that it can have."""
+    return read_text(_written, "text")(pc.cast(x, pa.int64()))
+
+
+def _written(micros: int) -> str | None:
+    try:
+        return str(plain(_EPOCH + timedelta(microseconds=micros)))
+    except OverflowError:
+        return None
 
 
 def whole_of(text: str) -> int | None:

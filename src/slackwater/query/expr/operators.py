@@ -250,6 +250,8 @@ def _casts() -> Iterator[Operator]:
     yield _entry("to text", ("real",), "text", f.read_text(repr, "text"), machine=False,
                  nan="passes")
     yield _entry("to text", ("boolean",), "text", lambda x: pc.cast(x, pa.string()), machine=False)
+    yield _entry("to text", ("timestamp",), "text", f.time_text, machine=False, overflow=null)
+    yield _entry("to timestamp", ("text",), "timestamp", f.text_time, machine=False)
 
 
 OPERATORS: tuple[Operator, ...] = (*_arithmetic(), *_logic(), *_choices(), *_functions())

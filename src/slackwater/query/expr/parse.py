@@ -31,13 +31,14 @@ from slackwater.query.expr.tree import (
     Star,
     Unary,
 )
-from slackwater.query.grammar import parser_of
+from slackwater.query.foreign import foreign_word
+from slackwater.query.grammar import begins_reserved, parser_of
 from slackwater.query.mistakes import EXPRESSION_MISTAKES, Mistake, explain
 
-__all__ = ["Builder", "Language", "Refusal", "parse_expression", "plain"]
+__all__ = ["CAST_KINDS", "Builder", "Language", "Refusal", "parse_expression", "plain"]
 
 _SAME = {"==": "=", "<>": "!="}
-_KINDS = {"integer": "integer", "int": "integer", "bigint": "integer", "long": "integer",
+CAST_KINDS = {"integer": "integer", "int": "integer", "bigint": "integer", "long": "integer",
           "real": "real", "double": "real", "float": "real", "text": "text", "string": "text",
           "varchar": "text", "boolean": "boolean", "bool": "boolean", "timestamp": "timestamp"}
 
@@ -59,9 +60,17 @@ class Refusal:
         ended = found is None or (token is not None and token.type == "$END")
         return len(self.text) if ended else int(found)
 
+    @property
+    def by_a_word(self) -> bool:
+        """Whether a reserved word is what cannot stand here, or what nothing else can follow."""
+        before = getattr(getattr(self.why, "state", None), "value_stack", None) or [None]
+        return begins_reserved(self.text, self.at) or (
+            isinstance(before[-1], Token) and begins_reserved(before[-1]))
+
     def error(self) -> QueryError:
         """The error that draws the place and names the mistake."""
-        return explain(self.why, self.text, self.parser, self.mistakes)
+        return (foreign_word(self.text, self.at)
+                or explain(self.why, self.text, self.parser, self.mistakes))
 
 
 @dataclass(frozen=True)
@@ -80,6 +89,8 @@ class Language:
             return parser.parse(text)
         except UnexpectedInput as why:
             refusal = Refusal(why, text, parser, self.mistakes)
+        if not refusal.by_a_word:
+            return refusal  # where the two parsers part, the first refuses at once
         try:
             return parser_of(self.grammar, self.start, soft=True).parse(text)
         except UnexpectedInput:
@@ -224,11 +235,11 @@ class Builder:
 
     def cast(self, at: Span, operand: Expr, kind: Token) -> Expr:
         """CAST(x AS kind)."""
-        name = _KINDS.get(kind.lower())
+        name = CAST_KINDS.get(kind.lower())
         if name is None:
             raise self.fail(f"there is no type {str(kind)!r}", self.span(kind),
-                            expected=", ".join(sorted(_KINDS)), mistake="cast",
-                            hint=did_you_mean(kind.lower(), list(_KINDS)))
+                            expected=", ".join(sorted(CAST_KINDS)), mistake="cast",
+                            hint=did_you_mean(kind.lower(), list(CAST_KINDS)))
         return Cast(operand, name, at=at)
 
     # -- leaves ---------------------------------------------------------------------------------
@@ -242,10 +253,15 @@ class Builder:
 
     def duration(self, at: Span, token: Token) -> Expr:
         """`30 seconds`, in microseconds."""
+        return Literal(self.length(token), "duration", at=at)
+
+    def length(self, token: Token) -> int:
+        """The microseconds of a duration."""
         try:
-            return Literal(micros(str(token)), "duration", at=at)
+            return micros(str(token))
         except (ConfigError, OverflowError) as why:
-            raise self.fail("this duration cannot be read", at) from why
+            raise self.fail("this duration cannot be read", self.span(token),
+                            expected="at most 10,000 years", mistake="duration") from why
 
     def string(self, at: Span, token: Token) -> Expr:
         """'text', with '' for a quote."""

@@ -18,7 +18,7 @@ import lark
 from lark import Lark
 from lark.lexer import PatternRE, PatternStr, TerminalDef
 
-__all__ = ["ALWAYS_RESERVED", "RESERVED", "parser_of"]
+__all__ = ["ALWAYS_RESERVED", "RESERVED", "begins_reserved", "parser_of"]
 
 ALWAYS_RESERVED = ("NOT", "NULL", "TRUE", "FALSE", "CASE")
 """Words that begin a value, and so are no columns unless quoted."""
@@ -53,6 +53,16 @@ def _tables(name: str) -> str | bool:
     except OSError:
         return False  # a folder that can only be read
     return str(kept / name)
+
+
+def begins_reserved(text: str, at: int = 0) -> bool:
+    """Whether a reserved word stands at this place of a text."""
+    return _reserved_word().match(text, at) is not None
+
+
+@lru_cache(maxsize=1)
+def _reserved_word() -> re.Pattern[str]:
+    return re.compile(f"(?:{'|'.join(RESERVED)})(?![{_letter()}])", re.IGNORECASE)
 
 
 @lru_cache(maxsize=1)

@@ -6,7 +6,7 @@ from typing import Any
 
 from lark import Token
 
-from slackwater.core.durations import format_duration, micros
+from slackwater.core.durations import format_duration
 from slackwater.query.expr.parse import Builder, Language, plain
 from slackwater.query.expr.tree import Expr, Name, Span
 from slackwater.query.mistakes import EXPRESSION_MISTAKES, Mistake
@@ -21,8 +21,11 @@ SELECT_MISTAKES = (
             ("SELECT a, FROM s",), token="FROM"),
     Mistake("no-source", "FROM needs the name of a stream", "FROM Sensors [RANGE 30 seconds]",
             ("SELECT a FROM", "SELECT a FROM [RANGE 3 s]", "SELECT a FROM 3")),
-    Mistake("empty-window", "a window needs at least RANGE", "[RANGE 30 seconds]",
+    Mistake("empty-window", "a window needs RANGE or SESSION", "[RANGE 30 seconds]",
             ("SELECT a FROM s []",), token="RSQB"),
+    Mistake("no-unit", "SESSION needs a duration with a unit", "SESSION 5 minutes",
+            ("SELECT a FROM s [SESSION 5]", "SELECT a FROM s [SESSION]",
+             "SELECT a FROM s [SESSION x]")),
     Mistake("no-unit", "RANGE and SLIDE need a duration with a unit", "RANGE 30 seconds",
             ("SELECT a FROM s [RANGE 30]", "SELECT a FROM s [RANGE]",
              "SELECT a FROM s [RANGE 3 s, SLIDE 3]")),
@@ -77,6 +80,11 @@ class _SelectBuilder(Builder):
             if name in found:
                 raise self.fail(f"{name.upper()} is given twice", place, mistake="twice")
             found[name] = value
+        if "session" in found and len(found.keys() & {"range", "slide"}):
+            other, place = next((n, p) for n, _, p in clauses if n in ("range", "slide"))
+            raise self.fail(f"a session is as long as its rows make it, and has no {other.upper()}",
+                            place, hint="[SESSION 5 minutes], or [RANGE 5 minutes]",
+                            mistake="session-with-length")
         slide, span = found.get("slide"), found.get("range")
         if slide is not None and span is None:
             raise self.fail("SLIDE needs a RANGE", at, hint="[RANGE 30 seconds, SLIDE 5 seconds]",
@@ -94,8 +102,11 @@ class _SelectBuilder(Builder):
     def slide(self, at: Span, token: Token) -> tuple[str, int, Span]:
         return "slide", self._length(token, at), at
 
+    def session(self, at: Span, token: Token) -> tuple[str, int, Span]:
+        return "session", self._length(token, at), at
+
     def _length(self, token: Token, at: Span) -> int:
-        length = micros(str(token))
+        length = self.length(token)
         if length < 1:
             raise self.fail("a window cannot have no length", at, mistake="zero-length")
         return length

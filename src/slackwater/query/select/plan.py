@@ -19,7 +19,7 @@ from slackwater.query.expr.tree import Call, Expr, Literal, Name, Star, rewrite,
 from slackwater.query.select.tree import Item, Select
 from slackwater.window import FUNCTIONS, Aggregate, Window
 
-__all__ = ["Plan", "plan_select", "selected"]
+__all__ = ["Plan", "aggregate_name", "plan_select", "selected"]
 
 _SAME = {"mean": "avg", "std": "stddev", "stddev_samp": "stddev", "percentile": "quantile",
          "average": "avg"}
@@ -59,12 +59,13 @@ def plan_select(select: Select, schema: pa.Schema, roles: Roles) -> Plan:
     group = planner.group()
     outputs = [planner.output(item) for item in planner.items()]
     having = None if select.having is None else planner.replaced(select.having)
-    if select.range is None and planner.aggregates:
+    if not select.windowed and planner.aggregates:
         raise QueryError("an aggregate needs a window to be of", select.text,
                          planner.first_call.at,
                          hint=f"FROM {select.source} [RANGE 30 seconds]", mistake="no-window")
-    window = Window(planner.aggregates, select.range or 1, select.slide, group,
-                    Roles(roles.time, unit=roles.unit))
+    span = select.range if select.windowed else 1
+    window = Window(planner.aggregates, span, select.slide, group,
+                    Roles(roles.time, unit=roles.unit), select.session)
     return Plan(where, planner.arguments, window, *planner.compiled(outputs, having, window))
 
 
@@ -111,7 +112,7 @@ class _Planner:
         if condition is None:
             return None
         for node in walk(condition):
-            if _aggregate_name(node):
+            if aggregate_name(node):
                 raise self._fail("WHERE is about single rows, before they are aggregated", node,
                                  mistake="aggregate-in-where")
         return compile_condition(condition, self._columns(), self._text, unit_of=self._unit_of)
@@ -129,7 +130,7 @@ class _Planner:
             if item.expr is not None:
                 items.append(item)
                 continue
-            names = self._schema.names if self._select.slide is None else [
+            names = self._schema.names if self._select.per_row else [
                 "window_start", "window_end", *(n.name for n in self._select.group)]
             items += [Item(Name(None, n, at=item.at), at=item.at) for n in names]
         return items
@@ -151,7 +152,7 @@ class _Planner:
         return rewrite(expr, self._aggregate)
 
     def _aggregate(self, node: Expr) -> Expr | None:
-        function = _aggregate_name(node)
+        function = aggregate_name(node)
         if function is None:
             if isinstance(node, Call) and node.function not in SCALARS:
                 raise self._fail(f"there is no function {node.function!r}", node,
@@ -190,7 +191,7 @@ class _Planner:
     def _argument(self, expr: Expr) -> str:
         """The column that holds an aggregate's argument: one of the input, or a computed one."""
         for node in walk(expr):
-            if _aggregate_name(node):
+            if aggregate_name(node):
                 raise self._fail("an aggregate cannot be taken of an aggregate", node,
                                  mistake="nested-aggregate")
         compiled = compile(expr, self._columns(), self._text, unit_of=self._unit_of)
@@ -218,16 +219,16 @@ class _Planner:
     def compiled(self, outputs: list[tuple[str, Expr]], having: Expr | None,
                  window: Window) -> tuple[dict[str, Compiled], Compiled | None]:
         results = window.result_schema(self.wide_schema())
-        sliding = self._select.slide is not None
 
         def schema_of(name: Name) -> pa.DataType:
             if name.name in results.names and name.name not in self.arguments:
                 return results.field(name.name).type
-            if sliding and name.name in self._schema.names:
+            if not window.per_row and name.name in self._schema.names:
+                kind = "SLIDE" if self._select.session is None else "SESSION"
                 raise self._fail(
-                    f"with SLIDE a result is of many rows, and {name.name!r} is of one", name,
+                    f"with {kind} a result is of many rows, and {name.name!r} is of one", name,
                     hint="add it to GROUP BY, or aggregate it", mistake="not-grouped")
-            if name.name in _FACTS and self._select.range is not None:
+            if name.name in _FACTS and self._select.windowed:
                 return _FACTS[name.name]
             if name.name in _FACTS:
                 raise self._fail(f"{name.name!r} needs a window", name, mistake="no-window",
@@ -258,7 +259,8 @@ def selected(expr: Expr, schema_of: Callable[[Name], pa.DataType], text: str,
     return compile(expr, schema_of, text, unit_of=unit_of)
 
 
-def _aggregate_name(node: Expr) -> str | None:
+def aggregate_name(node: Expr) -> str | None:
+    """The aggregate that a call is of, by its first name; None: it is no such call."""
     if not isinstance(node, Call):
         return None
     function = _SAME.get(node.function, node.function)

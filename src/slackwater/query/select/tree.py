@@ -26,8 +26,19 @@ class Select(Node):
     source: str
     range: int | None = None
     slide: int | None = None
+    session: int | None = None
     dratio: float | None = None
     where: Expr | None = None
     group: tuple[Name, ...] = ()
     having: Expr | None = None
     explain: bool = False
+
+    @property
+    def per_row(self) -> bool:
+        """Whether a result is of one row, and not of a group and a window."""
+        return self.slide is None and self.session is None
+
+    @property
+    def windowed(self) -> bool:
+        """Whether there is a window for aggregates to be of."""
+        return self.range is not None or self.session is not None

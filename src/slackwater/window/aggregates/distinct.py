@@ -42,12 +42,14 @@ class DistinctLane:
         Where they are kept.
     times
         How often that number is asked for, under different names.
+    once
+        Whether a row is in one window only: then nothing is kept of what a probe has counted.
     """
 
-    def __init__(self, name: str, store: Store, times: int = 1) -> None:
+    def __init__(self, name: str, store: Store, times: int = 1, *, once: bool = False) -> None:
         value, group = np.zeros((), _VALUE), np.zeros((), _GROUP)
         value["before"] = value["after"] = group["first"] = group["end"] = -1
-        self._times = times
+        self._times, self._once = times, once
         self._keys = Keys(f"{name}/keys", ("group", "value"), store)
         self._values = Pages(f"{name}/values", {"of": value}, store)
         self._groups = Pages(f"{name}/groups", {"of": group}, store)
@@ -68,7 +70,7 @@ class DistinctLane:
         # a row takes a value from between two others and puts it behind a third; each leaves once
         changed = np.empty(5 * len(seen) + 3 * (len(seen) + len(self._keys)), np.int64)
         used = _run(seen, slot, read_only(group), read_only(time), probes, self._values["of"],
-                    self._groups["of"], out, changed)
+                    self._groups["of"], out, changed, self._once)
         changed = np.unique(changed[:used])
         self._values.touch(changed)
         gone = changed[self._values["of"]["listed"][changed] == 0]
@@ -108,7 +110,7 @@ def _missing(column: pa.Array) -> NDArray[np.bool_]:
 
 @njit(cache=True)
 def _run(seen: Int64, slot: Int64, group: Int64, time: Int64, probes: Probes, values: Any,
-         groups: Any, out: Int64, changed: Int64) -> int:
+         groups: Any, out: Int64, changed: Int64, once: bool) -> int:
     used = row = 0
     for p in range(len(out)):
         while row < len(seen) and seen[row] < probes.at[p]:
@@ -118,6 +120,8 @@ def _run(seen: Int64, slot: Int64, group: Int64, time: Int64, probes: Probes, va
         while g.first >= 0 and values[g.first].last < probes.low[p]:
             used = _unlink(g.first, g, values, changed, used)
         out[p] = g.count
+        while once and g.first >= 0:
+            used = _unlink(g.first, g, values, changed, used)
     while row < len(seen):
         used = _see(slot[row], time[seen[row]], groups[group[seen[row]]], values, changed, used)
         row += 1
