@@ -108,10 +108,10 @@ def _refuse(row: int, new: int, matches: int, events: int, found: Found, refused
 
 
 @inner
-def _starts(row: int, mask: int, plan: Plan, ev: Events) -> tuple[int, int]:
+def _starts(row: int, mask: int, plan: Plan, graph: Graph, ev: Events) -> tuple[int, int]:
     """Times between which a first event can be whose matches a row's arrival can change."""
     m = plan.m
-    latest = ev.time[row]
+    latest = ev.time[row] + plan.window if graph.looks_back else ev.time[row]
     for q in range(len(plan.gap)):
         if mask >> (m + q) & 1 and plan.gap[q] < plan.heads:
             latest = ev.time[row] + plan.window
@@ -189,7 +189,7 @@ def run_stepwise(order: Int64, part: Int64, mask: Int64, oldest: Int64, new: int
         base = p * stacks
         purge(time, starts, sizes, bases, rows, base, mask[row] | ((1 << plan.heads) - 1),
               oldest[row - new])
-        low, high = _starts(row, mask[row], plan, ev)
+        low, high = _starts(row, mask[row], plan, graph, ev)
         kept, kept_rows, clock = found.fill[MATCHES], found.fill[ROWS], clocks[p]
         found = _all_starts(low, high, base, strict, plan, graph, w, prog, ev, st, s, found, row)
         if found.fill[ERROR]:
