@@ -7,7 +7,15 @@ from numpy.typing import NDArray
 
 from slackwater.core.compiled import njit
 from slackwater.pattern.accept import Scratch, Walk, undone
-from slackwater.pattern.construct import ERROR, MATCHES, ROWS, Found, construct
+from slackwater.pattern.construct import (
+    ERROR,
+    MATCHES,
+    ROWS,
+    STEPS,
+    TOO_MANY_STEPS,
+    Found,
+    construct,
+)
 from slackwater.pattern.explore import explore
 from slackwater.pattern.follow import follow
 from slackwater.pattern.program import Programs
@@ -155,13 +163,17 @@ def _from_start(first: int, comp: int, base: int, strict: bool, plan: Plan, grap
 def _all_starts(low: int, high: int, base: int, strict: bool, plan: Plan, graph: Graph, w: Walk,
                 prog: Programs,
                 ev: Events, st: Stacks, s: Scratch, found: Found, trigger: int) -> Found:
-    """The matches of all first events between two times."""
+    """The matches of all first events between two times; together they have one budget of steps."""
+    spent = np.int64(0)
     for comp in range(plan.heads):
         sid = base + comp
         for i in range(count_time(ev, st, sid, low), count_time(ev, st, sid, high + 1)):
             found = _from_start(st.row[st.start[sid] + i], comp, base, strict, plan, graph, w,
                                 prog, ev, st,
                                 s, found, trigger)
+            spent += found.fill[STEPS]
+            if spent > 64 * plan.limit:
+                found.fill[ERROR] = TOO_MANY_STEPS
             if found.fill[ERROR]:
                 return found
     return found

@@ -205,8 +205,9 @@ class Runner:
         part, stream, due = live["part"], live["stream"], live["due"]
         touched = np.zeros(self._parts.room, bool)
         touched[part[batch.first:]] = True
-        starts = np.flatnonzero(self._can_start() & (due != FOREVER)
-                                & (touched[part] | (due < mark[stream])))
+        # one with too many matches so far is not gone through again before its window has closed
+        starts = np.flatnonzero(self._can_start() & (due != FOREVER) & (
+            (touched[part] & (live["much"] == 0)) | (due < mark[stream])))
         s = new_scratch(plan, live.longest())
         refused = np.zeros(len(starts), np.int64)
         if self._straight:
@@ -225,6 +226,7 @@ class Runner:
         over = less(mark, plan.window)[stream[starts]] > live["time"][starts]
         known = less(emitted, plan.window)[stream[starts]] > live["time"][starts]
         much = refused > 0
+        live["much"][starts] = much
         # a first event with too many matches is handed out once, when its window has closed
         due[starts] = np.where(over, FOREVER, np.where(much, live["time"][starts] + plan.window,
                                                        _NOTHING))
