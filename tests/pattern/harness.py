@@ -37,12 +37,16 @@ class Tally:
     def __init__(self) -> None:
         self.standing: dict[str, Any] = {}
         self.log: list[tuple[str, str]] = []
+        self.timed_out: dict[str, Any] = {}
         self.late = 0
 
     def add(self, out: Any) -> None:
         for row in out.ready.to_pylist():
             self.log.append((row["op"], row["match_id"]))
-            if row["op"] == "+":
+            if row["op"] == "timed_out":
+                assert row["match_id"] not in self.timed_out, "told twice"
+                self.timed_out[row["match_id"]] = chain(row["events"])
+            elif row["op"] == "+":
                 assert row["match_id"] not in self.standing, "told twice"
                 self.standing[row["match_id"]] = chain(row["events"])
             else:

@@ -56,6 +56,7 @@ class And:
 @dataclass(frozen=True)
 class Not:
     parts: tuple[Part, ...]
+    nearest: bool = False  # only the next event counts
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,8 @@ class Way:
     between: tuple[Part, ...] = ()
     at: tuple[Part, ...] = ()
     within: int | None = None
+    greedy: bool = False
+    yields: tuple[Way, ...] = ()  # greedy ways that go before it, where ways do not compete
 
 
 @dataclass
@@ -79,6 +82,7 @@ class Query:
     tests: list[tuple[set[str], Test]] = field(default_factory=list)
     scoped: list[tuple[set[str], int, Test]] = field(default_factory=list)
     against: dict[str, list[Test]] = field(default_factory=dict)
+    speaks: dict[str, set[str]] = field(default_factory=dict)  # a negated variable: of which others
     key: Callable[[Event], Any] = lambda event: None
 
 
@@ -111,7 +115,7 @@ def ways(tree: Tree) -> tuple[list[Way], list[Way]]:
                 return [], []
             rest = replace(tree, least=tree.least - 1, most=tree.most - 1, begun=True)
             return [], [Way(tree.part, rest, tree.part.inside if tree.begun else None,
-                            within=tree.within)]
+                            within=tree.within, greedy=tree.part.greedy)]
         case Not():
             return [], []
         case Row():
@@ -143,7 +147,9 @@ def row_ways(row: Row) -> tuple[list[Way], list[Way]]:
     passed = empty(head)
     if passed is None:
         return pinned, normal
-    ahead = [replace(w, passed=passed + w.passed) for part in ways(rest) for w in part]
+    first = tuple(w for w in pinned + normal if w.greedy)
+    ahead = [replace(w, passed=passed + w.passed, yields=w.yields + first)
+             for part in ways(rest) for w in part]
     return pinned, ahead + normal
 
 
@@ -153,7 +159,8 @@ def loop_ways(loop: Loop) -> tuple[list[Way], list[Way]]:
     def entered(passed: tuple[Not, ...], between: tuple[Part, ...]) -> list[Way]:
         return [replace(w, rest=replace(loop, now=w.rest, done=loop.done + 1),
                         rounds=w.rounds | {loop.number}, passed=passed + w.passed,
-                        between=w.between + between, at=w.at + stop)
+                        between=w.between + between, at=w.at + stop,
+                        greedy=w.greedy or loop.greedy)
                 for part in ways(loop.body) for w in part]
 
     if loop.now is None:
@@ -183,22 +190,55 @@ def rows_in(parts: tuple[Part, ...], events: list[Event]) -> Iterator[Binding]:
                 yield {part.variable: list(run) if part.kleene else run[0] if run else None, **more}
 
 
-def unwanted(query: Query, bad: tuple[Part, ...], inside: list[Event], binding: Binding) -> bool:
+def still_to_come(tree: Tree) -> set[str]:
+    """The variables that may still get an event."""
+    match tree:
+        case Take():
+            return {tree.part.variable} if tree.most > 0 else set()
+        case Not():
+            return set()
+        case Row():
+            return {v for _, item in tree.items for v in still_to_come(item)}
+        case Or():
+            return {v for option in tree.options for v in still_to_come(option)}
+        case And():
+            return {v for item in tree.items for v in still_to_come(item)}
+        case Loop():
+            again = tree.now is None or tree.done < tree.most
+            return (still_to_come(tree.body) if again else set()) | (
+                set() if tree.now is None else still_to_come(tree.now))
+
+
+def unwanted(query: Query, bad: tuple[Part, ...], inside: list[Event], binding: Binding,
+             unknown: set[str] = frozenset()) -> bool:  # type: ignore[assignment]
+    """Whether they lie there; what speaks of the `unknown` cannot be judged, and does not."""
+    if any(query.speaks.get(p.variable, set()) & unknown for p in bad):
+        return False
     tests = [t for p in bad for t in query.against.get(p.variable, [])]
     return any(all(test({**binding, **row}) for test in tests) for row in rows_in(bad, inside)
                if any(row.values()))
 
 
 def matches(query: Query, events: list[Event], select: str) -> Counter[Any]:
+    return judged(query, events, select)[0]
+
+
+def judged(query: Query, events: list[Event], select: str,
+           every: bool = False) -> tuple[Counter[Any], Counter[Any]]:
+    """The matches, and the partial ones that time out (with `every`, as the query says ALL)."""
     found: dict[Any, Any] = {}  # a match may be come by in several ways
+    timed: dict[Any, Any] = {}
     for key in {query.key(e) for e in events}:
         mine = sorted((e for e in events if query.key(e) == key), key=place)
-        for binding in _of_partition(query, mine, select):
-            runs = [(p.variable, as_list(binding[p.variable])) for p in query.parts
-                    if not p.negated]
-            found[tuple((v, tuple(map(id, run))) for v, run in runs)] = tuple(
-                (v, tuple(e["_id"] for e in run)) for v, run in runs)
-    return Counter(found.values())
+        made, partial = _of_partition(query, mine, select, every)
+        for bindings, into in ((made, found), (partial, timed)):
+            for binding in bindings:
+                runs = [(p.variable, as_list(binding[p.variable])) for p in query.parts
+                        if not p.negated]
+                into[tuple((v, tuple(map(id, run))) for v, run in runs)] = tuple(
+                    (v, tuple(e["_id"] for e in run)) for v, run in runs)
+    return (Counter(found.values()),
+            Counter(value for which, value in timed.items() if which not in found))
 
 
 def as_list(got: Any) -> list[Event]:
@@ -208,7 +248,15 @@ def as_list(got: Any) -> list[Event]:
 Step = tuple[Way, Event, dict[int, int]]
 
 
-def _of_partition(query: Query, events: list[Event], select: str) -> Iterator[Binding]:
+def _of_partition(query: Query, events: list[Event], select: str,
+                  every: bool) -> tuple[list[Binding], list[Binding]]:
+    made: list[Binding] = []
+    timed: list[Binding] = []
+    usual = "skip_till_next" if select == "branching" else select
+
+    def arrow(way: Way) -> str:
+        return way.arrow or usual
+
     def bound(steps: list[Step]) -> Binding:
         binding: Binding = {p.variable: [] if p.variable in query.many else None
                             for p in query.parts}
@@ -253,7 +301,15 @@ def _of_partition(query: Query, events: list[Event], select: str) -> Iterator[Bi
         new = [*steps, (way, event, rounds)]
         return new if holds(new, way.part.variable) else None
 
-    def clear(steps: list[Step]) -> bool:
+    def lies(bad: Not, inside: list[Event], binding: Binding, leading: bool = False,
+             unknown: set[str] = frozenset()) -> bool:  # type: ignore[assignment]
+        if bad.nearest and inside:
+            near = (max if leading else min)(map(place, inside))
+            inside = [e for e in inside if place(e) == near]
+        return unwanted(query, bad.parts, inside, binding, unknown)
+
+    def clear(steps: list[Step], partial: bool = False) -> bool:
+        unknown = still_to_come(steps[-1][0].rest) if partial else set()
         binding, chain = bound(steps), [e for _, e, _ in steps]
         first, last = chain[0], chain[-1]
         for i, (way, event, _) in enumerate(steps):
@@ -261,14 +317,42 @@ def _of_partition(query: Query, events: list[Event], select: str) -> Iterator[Bi
                 inside = [e for e in events if (
                     place(chain[i - 1]) < place(e) < place(event) if i else
                     last["time"] - query.window <= e["time"] and place(e) < place(first))]
-                if unwanted(query, bad.parts, inside, binding):
+                if lies(bad, inside, binding, i == 0, unknown):
                     return False
         behind = [e for e in events if place(e) > place(last)
                   and e["time"] <= first["time"] + query.window]
-        return not any(unwanted(query, bad.parts, behind, binding)
-                       for bad in empty(steps[-1][0].rest) or ())
+        return partial or not any(lies(bad, behind, binding)
+                                  for bad in empty(steps[-1][0].rest) or ())
 
-    def go(steps: list[Step]) -> Iterator[Binding]:
+    def first_that_fits(steps: list[Step], way: Way, later: list[Event],
+                        inside: list[Event]) -> list[list[Step]]:
+        for where in sorted(set(map(place, inside))):
+            if arrow(way) == "strict" and where != place(later[0]):
+                break
+            good = [fits(steps, way, e) for e in inside if place(e) == where
+                    and takes(way.part, e)]
+            if any(g is not None for g in good):
+                return [g for g in good if g is not None]
+        return []
+
+    def own(steps: list[Step], way: Way, later: list[Event],
+            inside: list[Event]) -> list[list[Step]]:
+        mine = first_that_fits(steps, way, later, inside)
+        for greedy in way.yields if mine else ():
+            theirs = first_that_fits(steps, greedy, later, inside)
+            if theirs and place(theirs[0][-1][1]) <= place(mine[0][-1][1]):
+                return []
+        return mine
+
+    def could_go_on(steps: list[Step], way: Way, inside: list[Event]) -> bool:
+        unknown = still_to_come(steps[-1][0].rest)
+        binding = bound(steps)
+        return not ((arrow(way) == "strict" and inside)
+                    or any(unwanted(query, (stop,), inside, binding) for stop in way.between)
+                    or any(lies(bad, inside, binding, unknown=unknown) for bad in way.passed))
+
+    def go(steps: list[Step]) -> bool:
+        """Whether a walk that could be a match comes of it."""
         way, last, _ = steps[-1]
         latest = steps[0][1]["time"] + query.window
         pinned, normal = ways(way.rest)
@@ -277,11 +361,11 @@ def _of_partition(query: Query, events: list[Event], select: str) -> Iterator[Bi
             options.reverse()
         later = [e for e in events if place(e) > place(last)]
         inside = [e for e in later if e["time"] <= latest]
-        compete = [w for w in options if (w.arrow or select) != "skip_till_any"]
+        compete = [w for w in options if arrow(w) != "skip_till_any" and select != "branching"]
         won: list[list[Step]] = []
         for where in sorted(set(map(place, inside))):
             for w in compete:
-                if (w.arrow or select) == "strict" and where != place(later[0]):
+                if arrow(w) == "strict" and where != place(later[0]):
                     continue
                 good = [fits(steps, w, e) for e in inside if place(e) == where and takes(w.part, e)]
                 won = [g for g in good if g is not None]
@@ -289,21 +373,32 @@ def _of_partition(query: Query, events: list[Event], select: str) -> Iterator[Bi
                     break
             if won:
                 break
-        for more in won:
-            yield from go(more)
-        if not won and empty(way.rest) is not None and holds(steps, None) and clear(steps):
-            yield bound(steps)
+        below = [go(more) for more in won]
+        whole = empty(way.rest) is not None
+        matched = whole and not any(below) and holds(steps, None) and clear(steps)
+        if matched:
+            made.append(bound(steps))
+        waiting = [] if won else list(compete)
         for w in options:
-            if (w.arrow or select) == "skip_till_any":
-                for e in inside:
-                    if takes(w.part, e):
-                        new = fits(steps, w, e)
-                        if new is not None:
-                            yield from go(new)
+            if w in compete:
+                continue
+            if arrow(w) == "skip_till_any":
+                new = [fits(steps, w, e) for e in inside if takes(w.part, e)]
+            else:
+                new = list(own(steps, w, later, inside))
+            tried = [go(more) for more in new if more is not None]
+            below += tried
+            if arrow(w) == "skip_till_any" or not tried:
+                waiting.append(w)
+        if not matched and (every or not below) and clear(steps, partial=True) and any(
+                could_go_on(steps, w, inside) for w in waiting):
+            timed.append(bound(steps))
+        return whole or any(below)
 
     for event in events:
         for way in (w for some in ways(query.tree) for w in some):
             if takes(way.part, event):
                 steps = fits([], way, event)
                 if steps is not None:
-                    yield from go(steps)
+                    go(steps)
+    return made, timed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -78,8 +79,10 @@ class Drawn:
                 size = self.pick(1, 1, 2)
                 bad = [self.part(negated=True, counts=("", "", "+", "{2}", "?") if j else
                                  ("", "", "{2}")) for j in range(size)]
-                text += f", !({', '.join(t for t, _ in bad)})"
-                items.append((None, shapes.Not(tuple(p for _, p in bad))))
+                plain = size == 1 and bad[0][1].least == bad[0][1].limit == 1
+                nearest = plain and self.pick(False, False, True)
+                text += f", !({'=> ' * nearest}{', '.join(t for t, _ in bad)})"
+                items.append((None, shapes.Not(tuple(p for _, p in bad), nearest)))
             arrow = self.pick(*ARROWS) if i and self.arrows else ", "
             inner, tree = self.item(depth, within)
             text += (arrow if text else "") + inner
@@ -150,13 +153,14 @@ def shaped(draw: Any) -> tuple[str, shapes.Query]:
         if p.negated and not p.kleene and p.least and single and draw(st.booleans()):
             n, x = p.variable, single[0]
             where.append(f"{n}.v <= {x}.v")
+            query.speaks.setdefault(n, set()).add(x)
             query.against.setdefault(n, []).append(null_safe(
                 lambda b, n=n, x=x: b[x] is None or b[n]["v"] <= b[x]["v"]))
     clause = f" WHERE {' AND '.join(where)}" if where else ""
     return f"EVENT SEQ({text}){clause} WITHIN {window} s", query
 
 
-@pytest.mark.parametrize("select", SELECT)
+@pytest.mark.parametrize("select", [*SELECT, "branching"])
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_any_shape_any_order_any_cut(select: str, data: Any) -> None:
@@ -167,13 +171,16 @@ def test_any_shape_any_order_any_cut(select: str, data: Any) -> None:
                   arrival="arrival" if data.draw(st.booleans()) else None)
     rows = [{**e, "time": e["time"] * SECOND, "_id": harness.content(e),
              **({} if numbered else {"seq": 0})} for e in events]
-    want = shapes.matches(query, rows, select)
+    every = data.draw(st.sampled_from([False, True]))
+    want, timed = shapes.judged(query, rows, select, every)
     cuts = data.draw(st.lists(st.integers(0, 11), max_size=4))
     ids = None
     for emit in EMIT:
-        kernel = event_query(text, roles, slack=f"{SLACK}s", emit=emit, select=select)
+        kernel = event_query(text, roles, slack=f"{SLACK}s", emit=emit, select=select,
+                             timed_out="all" if every else True)
         whole = harness.run(kernel, events)
         assert whole.counts() == want, (emit, "in one batch")
+        assert Counter(whole.timed_out.values()) == timed, (emit, "timed out")
         cut = harness.run(kernel, events, cuts, restarts=data.draw(st.booleans()))
         assert cut.log == whole.log, (emit, "the output depends on the cuts")
         assert ids in (None, set(whole.standing)), "the ids depend on how matches are emitted"

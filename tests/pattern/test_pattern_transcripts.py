@@ -54,6 +54,7 @@ def test_there_are_enough_cases() -> None:
 def test_matches_in_any_order(case: dict[str, Any], emit: str) -> None:
     events = events_of(case)
     want = sorted(chain_of(m, events) for m in case["matches"])
+    late = sorted(chain_of(m, events) for m in case.get("timed_out", []))
     ordered = sorted(events.values(), key=lambda e: e["time"])
     chance = random.Random(case["name"])
     orders = [ordered, ordered[::-1], *(chance.sample(ordered, len(ordered)) for _ in range(3))]
@@ -62,6 +63,7 @@ def test_matches_in_any_order(case: dict[str, Any], emit: str) -> None:
         one_by_one = list(range(len(order))) if i % 2 else []
         tally = harness.run(kernel_of(case, emit), order, one_by_one, restarts=i == 3)
         assert sorted(tally.standing.values(), key=repr) == sorted(want, key=repr), order
+        assert sorted(tally.timed_out.values(), key=repr) == sorted(late, key=repr), order
         ids.add(frozenset(tally.standing))
     assert len(ids) == 1, "ids depend on the order of arrival"
 

@@ -97,7 +97,8 @@ def match(
     slack
         How far back in time an event may come: a duration, or a policy that estimates it.
     options
-        `emit`, `select`, `max_matches`, `max_future_skew` (see `slackwater.pattern.Match`).
+        `emit`, `select`, `timed_out`, `max_matches`, `max_future_skew` (see
+        `slackwater.pattern.Match`).
 
     Returns
     -------

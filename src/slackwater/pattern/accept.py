@@ -43,6 +43,11 @@ class Walk(NamedTuple):
     pick: Int64
     it: Int64
     end: Int64
+    complete: Int64  # how many walks could be a match when it had been taken
+    went: Int64  # whether one of the edges that compete has led on from it
+    children: Int64  # how many events have been tried behind it
+    matched: Int64  # whether it is the end of a match
+    unknown: Int64  # [0]: components that a walk which is not complete may still get, as bits
     head: Int64  # an edge: where its next candidate is
     out: Int64
     part: Int64  # an event of an unwanted row

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from slackwater.core.compiled import njit
 from slackwater.core.events import NEVER
-from slackwater.pattern.schedule import ANY, Plan
+from slackwater.pattern.schedule import FOLLOWING, STRICT, Plan
 from slackwater.pattern.shape import Graph
 
 __all__ = ["Matches", "closes", "release_steps", "with_ends"]
@@ -98,7 +98,8 @@ def _closes_shaped(matches: Matches, plan: Plan, graph: Graph, time: Int64, *, s
                    grows: bool) -> Int64:
     """Along a graph: with the last event, or with the window if more could come behind it."""
     ends = np.flatnonzero(graph.last)
-    more = any(graph.way[e] != ANY for n in ends for e in range(graph.start[n], graph.start[n + 1]))
+    more = any(graph.way[e] in (FOLLOWING, STRICT)
+               for n in ends for e in range(graph.start[n], graph.start[n + 1]))
     head = time[matches.head] + plan.window
     if skips or graph.trailing.any() or (grows and more):
         return np.asarray(head)

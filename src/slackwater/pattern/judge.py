@@ -24,7 +24,7 @@ from slackwater.pattern.stacks import (
     is_before,
 )
 
-__all__ = ["conditions_hold", "is_free", "stopped"]
+__all__ = ["comes_after", "conditions_hold", "is_free", "stopped"]
 
 _BETWEEN, _LEADING, _TRAILING = np.int64(0), np.int64(1), np.int64(2)
 
@@ -66,7 +66,10 @@ def _interval(kind: int, a: int, b: int, time: int, sid: int, ev: Events,
 def _satisfied(u: int, plan: Plan, graph: Graph, w: Walk, prog: Programs, ev: Events,
                s: Scratch) -> bool:
     for i in range(graph.own_start[u], graph.own_start[u + 1]):
-        if not is_true(graph.own[i], plan, prog, ev, s):
+        g = graph.own[i]
+        if (plan.named[g] | graph.whole[g]) & w.unknown[0]:
+            return False  # it speaks of what may still come
+        if not is_true(g, plan, prog, ev, s):
             return False
     return True
 
@@ -132,13 +135,37 @@ def _exists(u: int, kind: int, a: int, b: int, time: int, base: int, plan: Plan,
 
 
 @inner
+def _nearest(u: int, kind: int, a: int, b: int, time: int, base: int, plan: Plan, graph: Graph,
+             w: Walk, prog: Programs, ev: Events, st: Stacks, s: Scratch) -> bool:
+    """Whether the event next to `a` (in front of `b`, if nothing is before it) is unwanted."""
+    every, c = base + plan.stacks - 1, plan.m + graph.row_part[graph.row_start[u]]
+    sid = base + c
+    lo, hi = _interval(kind, a, b, time, every, ev, st)
+    if lo >= hi:
+        return False
+    near = st.row[st.start[every] + (hi - 1 if kind == _LEADING else lo)]
+    for i in range(count_before(ev, st, sid, near), count_upto(ev, st, sid, near)):
+        s.last[c] = s.first[c]
+        s.chain[s.first[c]] = s.now[c] = st.row[st.start[sid] + i]
+        good = _satisfied(u, plan, graph, w, prog, ev, s)
+        s.last[c] = s.first[c] - 1
+        if good:
+            return True
+    return False
+
+
+@inner
 def _any(mask: int, kind: int, a: int, b: int, time: int, base: int, plan: Plan, graph: Graph,
          w: Walk, prog: Programs,
          ev: Events, st: Stacks, s: Scratch, found: Found) -> bool:
     u = np.int64(0)
     while mask:
-        if mask & 1 and _exists(u, kind, a, b, time, base, plan, graph, w, prog, ev, st, s, found):
-            return True
+        if mask & 1:
+            if graph.nearest[u]:
+                if _nearest(u, kind, a, b, time, base, plan, graph, w, prog, ev, st, s):
+                    return True
+            elif _exists(u, kind, a, b, time, base, plan, graph, w, prog, ev, st, s, found):
+                return True
         mask >>= 1
         u += 1
     return False
@@ -162,6 +189,13 @@ def is_free(d: int, trailing: int, base: int, plan: Plan, graph: Graph, w: Walk,
     return not _any(trailing, _TRAILING, tail, tail, ev.time[head] + plan.window, base, plan,
                     graph, w, prog,
                     ev, st, s, found)
+
+
+@inner
+def comes_after(mask: int, row: int, time: int, base: int, plan: Plan, graph: Graph, w: Walk,
+                prog: Programs, ev: Events, st: Stacks, s: Scratch, found: Found) -> bool:
+    """Whether something unwanted lies behind a row, up to a time."""
+    return _any(mask, _TRAILING, row, row, time, base, plan, graph, w, prog, ev, st, s, found)
 
 
 @inner

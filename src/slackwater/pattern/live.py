@@ -35,7 +35,7 @@ class Live:
         self.rows = 0
         self._room = 0
         self._int = {name: np.empty(0, np.int64)
-                     for name in ("time", "seq", "n", "stream", "part", "mask", "due")}
+                     for name in ("time", "seq", "n", "stream", "part", "mask", "due", "much")}
         self._tied = np.zeros(0, bool)
         self._value = np.empty((self._lanes, 0), np.int64)
         self._known = np.empty((self._lanes, 0), bool)
@@ -55,6 +55,7 @@ class Live:
         for name, values in given.items():
             self._int[name][first:rows] = values
         self._int["due"][first:rows] = np.iinfo(np.int64).min
+        self._int["much"][first:rows] = 0
         self._tied[first:rows] = False
         self._value[:, first:rows], self._known[:, first:rows] = value, known
         if payload.num_rows:
@@ -108,10 +109,10 @@ class Live:
     def longest(self) -> int:
         """No match among the events that there is room for is longer than this."""
         kleene = self._plan.kleene
-        if not kleene.any():
-            return self._plan.m
         rooms = self.pool.room.reshape(-1, self._plan.stacks)
         if self._plan.shaped:  # a node may come again, and unwanted rows have room, too
-            return int(rooms.sum(axis=1).max(initial=0))
+            return max(self._plan.m, int(rooms.sum(axis=1).max(initial=0)))
+        if not kleene.any():
+            return self._plan.m
         rooms = rooms[:, : self._plan.m]
         return self._plan.m + int(rooms[:, kleene].sum(axis=1).max(initial=0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,9 @@ from slackwater.pattern.match import Match
 from slackwater.pattern.pattern import Bound
 from slackwater.pattern.result import identify, ready_batch, ready_schema
 from slackwater.pattern.run import FOREVER, Batch, Passed, Runner, less
+from slackwater.pattern.schedule import Component
 from slackwater.pattern.skip import Skipper
+from slackwater.pattern.timed_out import joined
 from slackwater.reorder.estimator import Seen
 from slackwater.reorder.logic import running_numbers
 
@@ -138,12 +141,29 @@ class MatchLogic(KeyedLogic):
             else:
                 kept = self._skipper.standing(found, words, self._live)
                 found, step = found.take(kept), step[kept]
+        if config.timed_out is not None:
+            found, step = self._with_timed_out(found, step, batch)
         self._marks["emitted"][:] = mark
-        ready = ready_batch(found, step, self._live, config.pattern.components, self.schema,
+        ready = ready_batch(found, step, self._live, self._components, self.schema,
                             self._bound, config.roles.arrival)
         refused = self._refused()
         self._compact()
         return ready, refused
+
+    def _with_timed_out(self, found: Matches, step: Int64, batch: Batch) -> tuple[Matches, Int64]:
+        """Add the partial matches that have timed out, unless a match has skipped their start."""
+        partial, at = self._runner.timed_out(batch)
+        if self._skipper is not None:
+            kept = self._skipper.not_skipped(partial.head, self._live)
+            partial, at = partial.take(kept), at[kept]
+        return joined(found, partial, self._live), np.concatenate([step, at])
+
+    @property
+    def _components(self) -> tuple[Component, ...]:
+        """What a result has; a partial match may lack any of it."""
+        given = self._config.pattern.components
+        return given if self._config.timed_out is None else tuple(
+            replace(c, least=0) for c in given)
 
     def _refused(self) -> list[pa.RecordBatch]:
         """The rows whose matches are too many, with the reason."""
@@ -297,7 +317,8 @@ class MatchLogic(KeyedLogic):
     def identity(self) -> dict[str, Any]:
         """The query, the way of emitting and selecting, the policy, the roles."""
         config = self._config
-        return {"query": " ".join(config.pattern.text.split()), "emit": config.emit,
+        asked = {} if config.timed_out is None else {"timed_out": config.timed_out}
+        return {"query": " ".join(config.pattern.text.split()), "emit": config.emit, **asked,
                 "select": config.select, **config.policy.identity(),
                 "roles": role_names(config.roles),
                 "sources": None if config.sources is None else list(config.sources)}

@@ -7,7 +7,15 @@ from numpy.typing import NDArray
 
 from slackwater.core.compiled import njit
 from slackwater.pattern.accept import Scratch, Walk, undone
-from slackwater.pattern.construct import ERROR, MATCHES, ROWS, Found, construct
+from slackwater.pattern.construct import (
+    ERROR,
+    MATCHES,
+    ROWS,
+    STEPS,
+    TOO_MANY_STEPS,
+    Found,
+    construct,
+)
 from slackwater.pattern.explore import explore
 from slackwater.pattern.follow import follow
 from slackwater.pattern.program import Programs
@@ -108,10 +116,10 @@ def _refuse(row: int, new: int, matches: int, events: int, found: Found, refused
 
 
 @inner
-def _starts(row: int, mask: int, plan: Plan, ev: Events) -> tuple[int, int]:
+def _starts(row: int, mask: int, plan: Plan, graph: Graph, ev: Events) -> tuple[int, int]:
     """Times between which a first event can be whose matches a row's arrival can change."""
     m = plan.m
-    latest = ev.time[row]
+    latest = ev.time[row] + plan.window if graph.looks_back else ev.time[row]
     for q in range(len(plan.gap)):
         if mask >> (m + q) & 1 and plan.gap[q] < plan.heads:
             latest = ev.time[row] + plan.window
@@ -155,13 +163,17 @@ def _from_start(first: int, comp: int, base: int, strict: bool, plan: Plan, grap
 def _all_starts(low: int, high: int, base: int, strict: bool, plan: Plan, graph: Graph, w: Walk,
                 prog: Programs,
                 ev: Events, st: Stacks, s: Scratch, found: Found, trigger: int) -> Found:
-    """The matches of all first events between two times."""
+    """The matches of all first events between two times; together they have one budget of steps."""
+    spent = np.int64(0)
     for comp in range(plan.heads):
         sid = base + comp
         for i in range(count_time(ev, st, sid, low), count_time(ev, st, sid, high + 1)):
             found = _from_start(st.row[st.start[sid] + i], comp, base, strict, plan, graph, w,
                                 prog, ev, st,
                                 s, found, trigger)
+            spent += found.fill[STEPS]
+            if spent > 64 * plan.limit:
+                found.fill[ERROR] = TOO_MANY_STEPS
             if found.fill[ERROR]:
                 return found
     return found
@@ -189,7 +201,7 @@ def run_stepwise(order: Int64, part: Int64, mask: Int64, oldest: Int64, new: int
         base = p * stacks
         purge(time, starts, sizes, bases, rows, base, mask[row] | ((1 << plan.heads) - 1),
               oldest[row - new])
-        low, high = _starts(row, mask[row], plan, ev)
+        low, high = _starts(row, mask[row], plan, graph, ev)
         kept, kept_rows, clock = found.fill[MATCHES], found.fill[ROWS], clocks[p]
         found = _all_starts(low, high, base, strict, plan, graph, w, prog, ev, st, s, found, row)
         if found.fill[ERROR]:

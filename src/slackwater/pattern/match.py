@@ -13,6 +13,7 @@ from slackwater.core.punctuation import declared
 from slackwater.core.stage import Stage
 from slackwater.pattern.pattern import Pattern
 from slackwater.pattern.schedule import FOLLOWING, STRICT
+from slackwater.pattern.shape import TIMED_OUT
 from slackwater.reorder.policies.named import as_policy, default_policy
 from slackwater.reorder.policies.static import Static
 from slackwater.reorder.policy import Policy
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["EMIT", "SELECT", "Match"]
 
 EMIT = ("final", "eager")
-SELECT = ("skip_till_any", "skip_till_next", "strict")
+SELECT = ("skip_till_any", "skip_till_next", "strict", "branching")
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,14 @@ class Match(Stage):
     select
         ``"skip_till_any"`` (the default, unless the pattern says STRATEGY): every combination of
         events.  ``"skip_till_next"``: from each first
-        event, always the next that fits.  ``"strict"``: as that, and no event in between.  A gap of
-        the pattern may say otherwise (``A a => B b``).
+        event, always the next that fits.  ``"strict"``: as that, and no event in between.
+        ``"branching"``: the next that fits each way to go on, so that a run is left after every
+        event of it (FlinkCEP's rule).  A gap of the pattern may say otherwise (``A a => B b``).
+    timed_out
+        Give partial matches too that could not be completed in time, with the op ``"timed_out"``
+        and NULL for what is missing: ``"furthest"`` (or True) those that nothing followed,
+        ``"all"`` every one that could still have gone on.  They come once, when the watermark has
+        passed the window after their first event (see `slackwater.pattern.timed_out`).
     max_matches
         How many matches one event may complete, and how many may wait for being final.  Partial
         results count too: 64 steps of construction for each.  An event beyond that is quarantined
@@ -113,6 +120,7 @@ class Match(Stage):
     slack: Duration | Policy | None = None
     emit: str | None = None
     select: str | None = None
+    timed_out: str | bool | None = None
     max_matches: int = 1_000_000
     max_future_skew: Duration = "5 minutes"
     forget_after: Duration | None = "1 day"
@@ -129,6 +137,7 @@ class Match(Stage):
                 object.__setattr__(self, name, micros(getattr(self, name), name=name))
         for name, known in (("emit", EMIT), ("select", SELECT)):
             object.__setattr__(self, name, _said(name, getattr(self, name), known, self.pattern))
+        object.__setattr__(self, "timed_out", _asked_late(self.timed_out, self.pattern))
         typed = [*(c.types for c in self.pattern.components),
                  *(n.types for n in self.pattern.negations)]
         if self.roles.type is None and any(typed):
@@ -152,17 +161,20 @@ class Match(Stage):
         trailing = any(all(c.optional for c in parts[gap:]) for gap in gaps)
         open_end = trailing or self.skip is not None or (
             self.may_grow and (parts[-1].kleene or parts[-1].optional))
-        return pattern.window * (2 if leading and open_end else 1)
+        return pattern.window * (2 if leading and (open_end or self.timed_out) else 1)
 
     @property
     def may_grow(self) -> bool:
-        """Whether a match that could be longer is none: anywhere but under `skip_till_any`."""
+        """Whether a match that could be longer is none: where ways to go on compete."""
+        if self.select == "branching":
+            return False
         return self.select != "skip_till_any" or bool(self._said_ways & {FOLLOWING, STRICT})
 
     @property
     def looks_at_all(self) -> bool:
         """Whether events of any type count, because nothing may lie between two events."""
-        return self.select == "strict" or STRICT in self._said_ways
+        return (self.select == "strict" or STRICT in self._said_ways
+                or bool(self.shape and self.shape.nearest))
 
     @property
     def _said_ways(self) -> set[int | None]:
@@ -172,8 +184,11 @@ class Match(Stage):
 
     @property
     def shape(self) -> Shape | None:
-        """The pattern's shape; None: a row of components."""
-        return getattr(self.pattern, "shape", None)
+        """The pattern's shape; None: a row of components, as long as that does."""
+        found: Shape | None = getattr(self.pattern, "shape", None)
+        if found is None and self.select == "branching":
+            return self.pattern.whole
+        return found
 
     @property
     def skip(self) -> Skip | None:
@@ -202,6 +217,14 @@ def _slack(given: Duration | Policy | None, source: str | None) -> Policy:
     if isinstance(given, str) and not given.strip()[:1].isdigit() and given.strip()[:1] not in "+-":
         return as_policy(given)
     return Static(micros(given, name="slack"))
+
+
+def _asked_late(given: str | bool | None, pattern: Pattern) -> str | None:
+    """Which partial matches are given when they time out; None: none of them."""
+    asked = TIMED_OUT[0] if given is True else given or None
+    if asked is None and "timed_out" not in getattr(pattern, "said", {}):
+        return None
+    return _said("timed_out", asked, TIMED_OUT, pattern)
 
 
 def _said(name: str, given: str | None, known: tuple[str, ...], pattern: Pattern) -> str:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from slackwater.core.events import Roles
 from slackwater.pattern.program import Condition
 from slackwater.pattern.schedule import Component, Negation
+from slackwater.pattern.shape import Shape
 from slackwater.pattern.texts import Texts
 
 __all__ = ["Bound", "Matched", "Pattern"]
@@ -85,6 +86,10 @@ class Pattern(Protocol):
     @property
     def negations(self) -> tuple[Negation, ...]:
         """What must not occur."""
+
+    @property
+    def whole(self) -> Shape:
+        """It as a shape, also where it is no more than a row of components."""
 
     @property
     def window(self) -> int:

@@ -15,6 +15,7 @@ from slackwater.pattern.schedule import Component
 __all__ = ["identify", "ready_batch", "ready_schema"]
 
 Int64 = NDArray[np.int64]
+_OPS = np.array(["", "+", "timed_out", "-"], object)  # by `Matches.op`, −1 is the last
 
 
 def ready_schema(components: tuple[Component, ...], schema: pa.Schema, bound: Bound) -> pa.Schema:
@@ -53,7 +54,7 @@ def ready_batch(matches: Matches, step: Int64, live: Live, components: tuple[Com
     events = pa.StructArray.from_arrays(
         [_rows_of(matched, c, component) for c, component in enumerate(components)],
         fields=list(layout.field("events").type))
-    op = pa.array(np.where(matches.op > 0, "+", "-"), pa.string())
+    op = pa.array(_OPS[matches.op], pa.string())
     return pa.RecordBatch.from_arrays(
         [hex_ids(words), op, events, *bound.results(matched)], schema=layout)
 

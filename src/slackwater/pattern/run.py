@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from slackwater.core.events import FOREVER, NEVER
 from slackwater.core.kernel import MemoryStore
 from slackwater.core.release import order_by_key
+from slackwater.core.stage import NONE
 from slackwater.core.state.buffer import Rows
 from slackwater.core.state.keys import Keys
 from slackwater.pattern.accept import new_scratch, new_walk
@@ -29,14 +30,17 @@ from slackwater.pattern.match import Match
 from slackwater.pattern.pattern import Bound
 from slackwater.pattern.program import assemble
 from slackwater.pattern.schedule import ANY, FOLLOWING, STRICT, conditions_graph, schedule
+from slackwater.pattern.shape import TIMED_OUT
 from slackwater.pattern.stacks import Pool
 from slackwater.pattern.straight import is_straight, run_straight
+from slackwater.pattern.timed_out import closing, timed_out
 from slackwater.reorder.logic import running_numbers
 
 __all__ = ["FOREVER", "Batch", "Passed", "Runner", "less"]
 
 Int64 = NDArray[np.int64]
-WAYS = {"skip_till_any": ANY, "skip_till_next": FOLLOWING, "strict": STRICT}
+WAYS = {"skip_till_any": ANY, "skip_till_next": FOLLOWING, "strict": STRICT,
+        "branching": FOLLOWING}
 _NOTHING = FOREVER - 1  # the first event has no match so far
 
 
@@ -73,7 +77,8 @@ class Runner:
             pattern.components, pattern.negations, bound.conditions, window=pattern.window,
             strict=self._strict, prune=config.use_partition, limit=config.max_matches,
             way=WAYS[str(config.select)], shape=config.shape)
-        self._graph = conditions_graph(config.shape, bound.conditions, WAYS[str(config.select)])
+        self._graph = conditions_graph(config.shape, bound.conditions, WAYS[str(config.select)],
+                                       branching=config.select == "branching")
         self._skips = config.skip is not None
         self._straight = not self._strict and is_straight(self._plan)
         self._programs = assemble(bound.conditions)
@@ -81,6 +86,17 @@ class Runner:
         self._parts = Keys("parts", self._within, MemoryStore())
         self.live = Live(self._plan, bound.lanes)
         self.built = 0
+        self._late_plan = self._plan
+        self._late_graph = self._graph
+        if config.timed_out is not None:
+            self._late_plan = self._plan if config.shape is not None else schedule(
+                pattern.components, pattern.negations, bound.conditions, window=pattern.window,
+                strict=self._strict, prune=config.use_partition, limit=config.max_matches,
+                way=WAYS[str(config.select)], shape=pattern.whole)
+            self._late_graph = conditions_graph(
+                pattern.whole, bound.conditions, WAYS[str(config.select)],
+                branching=config.select == "branching")._replace(
+                    partial=1 + TIMED_OUT.index(str(config.timed_out)))
         self.refused: list[tuple[Int64, NDArray[np.object_]]] = []
         """Rows with too many matches, and why; for the logic to hand out."""
 
@@ -189,8 +205,9 @@ class Runner:
         part, stream, due = live["part"], live["stream"], live["due"]
         touched = np.zeros(self._parts.room, bool)
         touched[part[batch.first:]] = True
-        starts = np.flatnonzero(self._can_start() & (due != FOREVER)
-                                & (touched[part] | (due < mark[stream])))
+        # one with too many matches so far is not gone through again before its window has closed
+        starts = np.flatnonzero(self._can_start() & (due != FOREVER) & (
+            (touched[part] & (live["much"] == 0)) | (due < mark[stream])))
         s = new_scratch(plan, live.longest())
         refused = np.zeros(len(starts), np.int64)
         if self._straight:
@@ -209,6 +226,7 @@ class Runner:
         over = less(mark, plan.window)[stream[starts]] > live["time"][starts]
         known = less(emitted, plan.window)[stream[starts]] > live["time"][starts]
         much = refused > 0
+        live["much"][starts] = much
         # a first event with too many matches is handed out once, when its window has closed
         due[starts] = np.where(over, FOREVER, np.where(much, live["time"][starts] + plan.window,
                                                        _NOTHING))
@@ -219,6 +237,19 @@ class Runner:
         tell = np.flatnonzero(~undecided & (close >= emitted[whose]))
         steps = self._release(close[tell], whose[tell], batch)
         return found.take(tell), steps
+
+    def timed_out(self, batch: Batch) -> tuple[Matches, Int64]:
+        """The partial matches whose window has closed, and what lets each go."""
+        live, plan = self.live, self._late_plan
+        before, now = less(batch.emitted, plan.window), less(batch.mark, plan.window)
+        starts = closing(live, plan, before, now)
+        out = [rows for rows, _ in self.refused]
+        starts = np.setdiff1d(starts, np.concatenate([*out, NONE]))
+        found, refused = timed_out(starts, live, self._config, plan, self._late_graph,
+                                   self._programs)
+        self._hand_out(starts[refused > 0], refused[refused > 0])
+        close = live["time"][found.head] + plan.window
+        return found, self._release(close, live["stream"][found.head], batch)
 
     def _can_start(self) -> NDArray[np.bool_]:
         """Rows that a match can begin with."""

@@ -20,15 +20,26 @@ from numpy.typing import NDArray
 from slackwater.pattern.program import Condition
 from slackwater.pattern.shape import NO_GRAPH, Graph, Shape, first_components, graph_of
 
-__all__ = ["ANY", "FOLLOWING", "STRICT", "Component", "Negation", "Plan",
-           "conditions_graph", "schedule"]
+__all__ = [
+    "ANY",
+    "FOLLOWING",
+    "OWN",
+    "OWN_STRICT",
+    "STRICT",
+    "Component",
+    "Negation",
+    "Plan",
+    "conditions_graph",
+    "schedule",
+]
 
 Int64 = NDArray[np.int64]
 
 
-ANY, FOLLOWING, STRICT = 0, 1, 2
+ANY, FOLLOWING, STRICT, OWN, OWN_STRICT = 0, 1, 2, 3, 4
 """How far apart two events that follow each other in a match may be: any event between them may be
-passed over; only those that do not fit; none."""
+passed over; only those that do not fit; none.  The last two are FOLLOWING and STRICT where ways to
+go on do not compete: each takes its own next event (`branching`)."""
 
 
 @dataclass(frozen=True)
@@ -151,14 +162,19 @@ def schedule(components: tuple[Component, ...], negations: tuple[Negation, ...],
         np.array([_named(c, shape is not None) for c in conditions], np.int64), shape is not None)
 
 
-def conditions_graph(shape: Shape | None, conditions: list[Condition], way: int) -> Graph:
+def conditions_graph(shape: Shape | None, conditions: list[Condition], way: int, *,
+                     branching: bool = False) -> Graph:
     """The graph of a shape, with the conditions of its unwanted rows and rounds."""
     if shape is None:
         return NO_GRAPH
     own = [[g for g, c in enumerate(conditions) if c.negation in {q for q, _, _ in row}]
            for row in shape.unwanted]
-    return graph_of(shape, way, own, [(c.scope, _mask(c.scoped), _mask(c.aggregated))
-                                      for c in conditions])
+    graph = graph_of(shape, way, own, [(c.scope, _mask(c.scoped), _mask(c.aggregated))
+                                       for c in conditions])
+    if not branching:
+        return graph
+    alone = {FOLLOWING: OWN, STRICT: OWN_STRICT}
+    return graph._replace(way=np.array([alone.get(int(w), int(w)) for w in graph.way], np.int64))
 
 
 def is_general(components: tuple[Component, ...], conditions: list[Condition]) -> bool:

@@ -19,6 +19,7 @@ from slackwater.core.errors import ConfigError
 
 __all__ = [
     "NO_GRAPH",
+    "TIMED_OUT",
     "Either",
     "Graph",
     "Loop",
@@ -33,6 +34,8 @@ __all__ = [
 ]
 
 Int64 = NDArray[np.int64]
+TIMED_OUT = ("furthest", "all")
+"""Which partial matches time out: those that nothing followed, or every one that could go on."""
 _MOST_EDGES = 100_000
 
 
@@ -101,12 +104,14 @@ class Shape:
     """A whole pattern.
 
     `unwanted` are rows of negated components, each with the least and the most events of it: no
-    such row may lie in the interval.
+    such row may lie in the interval.  Those in `nearest` have one component, and only the event
+    right behind the one before is looked at.
     """
 
     tree: Tree
     unwanted: tuple[tuple[tuple[int, int, int], ...], ...] = ()
     loops: int = 0
+    nearest: frozenset[int] = frozenset()
 
 
 class Graph(NamedTuple):
@@ -127,10 +132,13 @@ class Graph(NamedTuple):
     rounds: Int64  # an edge: the loops of which it begins a round
     until: Int64  # an edge: what may not lie on it, its end included
     at: Int64  # an edge: what its end may not be
+    yield_start: Int64  # an edge: the greedy ones that go before it where ways do not compete
+    yields: Int64
     row_start: Int64  # an unwanted row: its components
     row_part: Int64  # the negation
     row_least: Int64
     row_most: Int64
+    nearest: NDArray[np.bool_]  # an unwanted row: of the next event only
     own_start: Int64  # an unwanted row: its conditions
     own: Int64
     scope: Int64  # a condition: the loop in each round of which it must hold, −1: none
@@ -138,11 +146,15 @@ class Graph(NamedTuple):
     whole: Int64  # a condition: the components that must be complete, as bits
     loops: int
     ambiguous: bool  # a match may be found in several ways
+    looks_back: bool = False  # whether any event right before the first can undo a match
+    partial: int = 0  # 1, 2: walks are wanted that time out (see `timed_out`), not matches
 
 
 _NONE = np.zeros(0, np.int64)
 NO_GRAPH = Graph._make({**dict.fromkeys(Graph._fields, _NONE), "last": _NONE.astype(bool),
-                        "again": _NONE.astype(bool), "loops": 0, "ambiguous": False}.values())
+                        "again": _NONE.astype(bool), "nearest": _NONE.astype(bool), "loops": 0,
+                        "ambiguous": False, "looks_back": False,
+                        "partial": 0}.values())
 
 
 def may_be_empty(tree: Tree) -> bool:
@@ -193,6 +205,7 @@ class _Edge:
     until: int = 0
     at: int = 0
     again: bool = False
+    greedy: list[int] | None = None  # the nodes of the greedy item that it enters: from, to
 
 
 @dataclass
@@ -237,10 +250,12 @@ class _Maker:
         self.edges.append([])
         self.pinned.append(0)
         stop = 1 << take.until if take.until >= 0 else 0
+        own = [node, node + 1] if take.greedy else None
         if take.most != 1:
-            self.edges[node].append(_Edge(node, take.inside, until=stop, again=True))
+            self.edges[node].append(_Edge(node, take.inside, until=stop, again=True, greedy=own))
             self.made += 1
-        return _Piece([_Edge(node, None, at=stop)], [(node, 0)], 0 if take.least == 0 else None)
+        return _Piece([_Edge(node, None, at=stop, greedy=own)], [(node, 0)],
+                      0 if take.least == 0 else None)
 
     def link(self, out: list[tuple[int, int]], into: list[_Edge], *, greedy: bool = False,
              way: int | None = None, until: int = 0) -> None:
@@ -283,9 +298,11 @@ class _Maker:
         copies = loop.most or max(least, 1)
         whole = _Piece(empty=0 if least == 0 else None)
         before: list[tuple[int, int]] = []
+        reach = [first, first]
         for i in range(copies):
             piece = self.piece(loop.body)
-            into = [replace(e, rounds=e.rounds | bit, at=e.at | stop) for e in piece.into]
+            into = [replace(e, rounds=e.rounds | bit, at=e.at | stop,
+                            greedy=reach if loop.greedy else e.greedy) for e in piece.into]
             if i == 0:
                 whole.into = into
             self.link(before, into, greedy=loop.greedy and i >= least, way=loop.inside)
@@ -294,6 +311,7 @@ class _Maker:
                 whole.out = whole.out + piece.out
         if loop.most == 0:
             self.link(before, into, greedy=loop.greedy, way=loop.inside)
+        reach[1] = len(self.nodes)
         if stop:
             for edges in self.edges[first:]:
                 edges[:] = [replace(e, until=e.until | stop) for e in edges]
@@ -343,6 +361,9 @@ def graph_of(shape: Shape, way: int, own: list[list[int]], scope: list[tuple[int
     reach = _reach(component, [[e.to for e in edges] for edges in maker.edges])
     ambiguous = any(len({component[e.to] for e in edges}) < len(edges) for edges in lists)
     rows = [part for row in shape.unwanted for part in row]
+    yields = [[int(start[i]) + j for j, g in enumerate(edges)
+               if g.greedy is not None and e.to >= g.greedy[1]]
+              for i, edges in enumerate(lists) for e in edges]
 
     def whole_numbers(values: list[int]) -> Int64:
         return np.array(values, np.int64)
@@ -360,12 +381,15 @@ def graph_of(shape: Shape, way: int, own: list[list[int]], scope: list[tuple[int
         whole_numbers([way if e.way is None else e.way for e in flat]),
         whole_numbers([e.passes for e in flat]), whole_numbers([e.rounds for e in flat]),
         whole_numbers([e.until for e in flat]), whole_numbers([e.at for e in flat]),
+        starts(yields), whole_numbers([g for gs in yields for g in gs]),
         starts([list(range(len(row))) for row in shape.unwanted]),
         whole_numbers([q for q, _, _ in rows]), whole_numbers([least for _, least, _ in rows]),
-        whole_numbers([most for _, _, most in rows]), starts(own),
+        whole_numbers([most for _, _, most in rows]),
+        np.array([u in shape.nearest for u in range(len(shape.unwanted))], bool), starts(own),
         whole_numbers([g for gs in own for g in gs]), whole_numbers([s for s, _, _ in scope]),
         whole_numbers([s for _, s, _ in scope]), whole_numbers([w for _, _, w in scope]),
-        shape.loops, ambiguous)
+        shape.loops, ambiguous,
+        any(e.passes >> u & 1 for e in whole.into for u in shape.nearest))
 
 
 def _reach(component: list[int], after: list[list[int]]) -> list[int]:

@@ -69,6 +69,8 @@ class Skipper:
         self._skip, self._m, self._window = skip, m, window
         self.points: list[tuple[int, bool]] = []
         self._groups: dict[int, _Group] = {}  # by partition
+        self._decided: list[Candidate] = []  # in the last step: matches that stand for good
+        self._earlier: dict[int, tuple[Place, bool]] = {}  # the points before them
         self._cleared = 0
 
     # -- final ----------------------------------------------------------------------------------
@@ -76,7 +78,8 @@ class Skipper:
     def standing(self, matches: Matches, words: NDArray[np.uint64], live: Live) -> Int64:
         """Of matches that are decided by now: which stand.  Their points are remembered."""
         made = self._made(matches, words, live)
-        kept = self._judged(made, live)
+        self._earlier = self._points(live)
+        self._decided = kept = self._judged(made, live)
         self._remember(kept, live)
         chosen = set(kept)
         return np.array([i for i, c in enumerate(made) if c in chosen], np.int64)
@@ -141,7 +144,28 @@ class Skipper:
                     kept.append(c)
             if not group.candidates:
                 del self._groups[part]
-        self._remember(sorted(kept, key=lambda c: c.order), live)
+        self._earlier, self._decided = self._points(live), sorted(kept, key=lambda c: c.order)
+        self._remember(self._decided, live)
+
+    # -- partial matches ------------------------------------------------------------------------
+
+    def not_skipped(self, heads: Int64, live: Live) -> Int64:
+        """Of partial matches that begin with these rows: those whose start no match has skipped.
+
+        Only matches that begin no later can; all of these have been decided when it times out.
+        """
+        part, points = live["part"], dict(self._earlier)
+        kept: list[int] = []
+        waiting = [(c.head, int(part[self._row(live, c.events[0])]), c) for c in self._decided]
+        for i in sorted(range(len(heads)), key=lambda i: self._place(live, int(heads[i]))):
+            head = self._place(live, int(heads[i]))
+            while waiting and waiting[0][0] <= head:
+                _, where, c = waiting.pop(0)
+                points[where] = (self._place(live, self._row(live, c.point)), c.over)
+            point = points.get(int(part[heads[i]]))
+            if point is None or not (head < point[0] or (point[1] and head == point[0])):
+                kept.append(i)
+        return np.array(kept, np.int64)
 
     # -- the rule -------------------------------------------------------------------------------
 

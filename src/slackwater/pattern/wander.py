@@ -2,8 +2,10 @@
 
 A walk along the graph's edges, from left to right, as `explore` does it for rows of components:
 edges under `skip_till_any` are tried with every event, the others compete for the earliest event
-that fits one of them, in the order in which the graph has them.  The events of a component need not
-be neighbours in the match, so each component has its own stretch of `chain`.
+that fits one of them, in the order in which the graph has them; or, where they do not compete
+(`branching`), each takes its own.  A walk that could go on is no match, unless nothing complete
+comes of it (half a round of a group).  The events of a component need not be neighbours in the
+match, so each component has its own stretch of `chain`.
 """
 
 from __future__ import annotations
@@ -25,10 +27,10 @@ from slackwater.pattern.construct import (
     Found,
     record,
 )
-from slackwater.pattern.judge import conditions_hold, is_free, stopped
+from slackwater.pattern.judge import comes_after, conditions_hold, is_free, stopped
 from slackwater.pattern.program import Programs, holds
 from slackwater.pattern.rounds import in_rounds
-from slackwater.pattern.schedule import ANY, STRICT, Plan
+from slackwater.pattern.schedule import ANY, FOLLOWING, OWN, OWN_STRICT, STRICT, Plan
 from slackwater.pattern.shape import Graph
 from slackwater.pattern.stacks import Events, Stacks, count_upto, inner, is_before
 
@@ -152,7 +154,7 @@ def _winner(d: int, latest: int, base: int, plan: Plan, graph: Graph, w: Walk, p
     lo, hi = graph.start[node], graph.start[node + 1]
     some = False
     for e in range(lo, hi):
-        if graph.way[e] != ANY and _open(e, d, plan, graph, w, s):
+        if _competes(e, graph) and _open(e, d, plan, graph, w, s):
             w.head[e] = count_upto(ev, st, base + graph.component[graph.to[e]], row)
             some = True
     if not some:
@@ -161,14 +163,14 @@ def _winner(d: int, latest: int, base: int, plan: Plan, graph: Graph, w: Walk, p
     while True:
         earliest = -1
         for e in range(lo, hi):
-            if graph.way[e] != ANY and _open(e, d, plan, graph, w, s):
+            if _competes(e, graph) and _open(e, d, plan, graph, w, s):
                 head = _head(e, latest, neighbour, base, plan, graph, w, ev, st, s)
                 if head >= 0 and (earliest < 0 or is_before(ev, head, earliest)):
                     earliest = head
         if earliest < 0:
             return -1, 0, 0
         for e in range(lo, hi):
-            if graph.way[e] == ANY or not _open(e, d, plan, graph, w, s):
+            if not _competes(e, graph) or not _open(e, d, plan, graph, w, s):
                 continue
             head = _head(e, latest, neighbour, base, plan, graph, w, ev, st, s)
             if head < 0 or is_before(ev, earliest, head):
@@ -187,6 +189,55 @@ def _winner(d: int, latest: int, base: int, plan: Plan, graph: Graph, w: Walk, p
 
 
 @inner
+def _competes(edge: int, graph: Graph) -> bool:
+    return bool(graph.way[edge] == FOLLOWING or graph.way[edge] == STRICT)
+
+
+@inner
+def _first(edge: int, d: int, latest: int, base: int, plan: Plan, graph: Graph, w: Walk,
+           prog: Programs, ev: Events, st: Stacks, s: Scratch,
+           found: Found) -> tuple[int, int]:
+    """The positions of the first event that fits along an edge, with those equal to it in order."""
+    row, sid = w.row[d], base + graph.component[graph.to[edge]]
+    pos, size = count_upto(ev, st, sid, row), st.size[sid]
+    near = graph.way[edge] == OWN_STRICT
+    neighbour = _neighbour(row, base, plan, ev, st) if near else -1
+    while pos < size and found.fill[ERROR] == 0:
+        nxt = st.row[st.start[sid] + pos]
+        if ev.time[nxt] > latest or (near and (neighbour < 0 or is_before(ev, neighbour, nxt))):
+            break
+        found.fill[STEPS] += 1
+        if found.fill[STEPS] > 64 * plan.limit:
+            found.fill[ERROR] = TOO_MANY_STEPS
+        if _placed(d + 1, edge, nxt, base, plan, graph, w, prog, ev, st, s, found):
+            _drop(d + 1, plan, graph, w, s)
+            end = pos + 1
+            while end < size and not is_before(ev, nxt, st.row[st.start[sid] + end]):
+                end += 1
+            return int(pos), int(end)
+        pos += 1
+    return 0, 0
+
+
+@inner
+def _own(edge: int, d: int, latest: int, base: int, plan: Plan, graph: Graph, w: Walk,
+         prog: Programs, ev: Events, st: Stacks, s: Scratch, found: Found) -> tuple[int, int]:
+    """`_first`, if no greedy edge that goes before this one takes that event or an earlier one."""
+    pos, end = _first(edge, d, latest, base, plan, graph, w, prog, ev, st, s, found)
+    if pos == end:
+        return 0, 0
+    row = st.row[st.start[base + graph.component[graph.to[edge]]] + pos]
+    for i in range(graph.yield_start[edge], graph.yield_start[edge + 1]):
+        greedy = graph.yields[i]
+        if _open(greedy, d, plan, graph, w, s):
+            at, to = _first(greedy, d, latest, base, plan, graph, w, prog, ev, st, s, found)
+            if at < to and not is_before(
+                    ev, row, st.row[st.start[base + graph.component[graph.to[greedy]]] + at]):
+                return 0, 0
+    return pos, end
+
+
+@inner
 def _walk(start: int, edge: int, base: int, plan: Plan, graph: Graph, w: Walk, prog: Programs,
           ev: Events, st: Stacks,
           s: Scratch, found: Found, trigger: int) -> Found:
@@ -198,30 +249,44 @@ def _walk(start: int, edge: int, base: int, plan: Plan, graph: Graph, w: Walk, p
     if not _placed(d, edge, start, base, plan, graph, w, prog, ev, st, s, found):
         return found
     w.stage[0] = SET_OUT
+    complete = np.int64(0)  # walks so far that could be a match
     while d >= 0:
         node = w.node[d]
+        may_end = graph.last[node] and w.held[d] >= graph.least[node]
         if w.stage[d] == SET_OUT:
             w.pick[d], w.it[d], w.end[d] = _winner(d, latest, base, plan, graph, w, prog, ev, st,
                                                    s, found)
             w.stage[d] = NEXT
-            whole = w.pick[d] < 0 and graph.last[node] and w.held[d] >= graph.least[node]
-            if whole and conditions_hold(d, plan, graph, w, prog, ev, s) and is_free(
-                    d, graph.trailing[node], base, plan, graph, w, prog, ev, st, s, found):
-                found = _record(found, plan, graph, w, s, trigger)
-            if found.fill[ERROR]:
-                return found
+            w.went[d], w.children[d], w.matched[d] = w.pick[d] >= 0, 0, 0
+            if may_end:
+                complete += 1
+            w.complete[d] = complete
         if w.it[d] >= w.end[d]:
             if w.stage[d] == NEXT:  # now the edges that do not compete
+                if may_end and complete == w.complete[d]:
+                    before = found.fill[MATCHES]
+                    found = _judged(d, base, plan, graph, w, prog, ev, st, s, found, trigger)
+                    w.matched[d] = found.fill[MATCHES] > before
                 w.stage[d] = SAME
                 w.pick[d] = graph.start[node] - 1
+            if found.fill[ERROR]:
+                return found
             e, row = w.pick[d] + 1, w.row[d]
-            while e < graph.start[node + 1] and (graph.way[e] != ANY or not _open(e, d, plan,
-                                                                                  graph, w, s)):
+            while e < graph.start[node + 1] and (_competes(e, graph) or not _open(e, d, plan, graph,
+                                                                                  w, s)):
                 e += 1
             if e < graph.start[node + 1]:
                 sid = base + graph.component[graph.to[e]]
-                w.pick[d], w.it[d], w.end[d] = e, count_upto(ev, st, sid, row), st.size[sid]
+                w.pick[d] = e
+                if graph.way[e] == ANY:
+                    w.it[d], w.end[d] = count_upto(ev, st, sid, row), st.size[sid]
+                else:
+                    w.it[d], w.end[d] = _own(e, d, latest, base, plan, graph, w, prog, ev, st, s,
+                                             found)
                 continue
+            if graph.partial and _times_out(d, latest, base, plan, graph, w, prog, ev, st, s,
+                                            found):
+                found = _record(found, plan, graph, w, s, trigger, np.int64(1))
             _drop(d, plan, graph, w, s)
             d -= 1
             continue
@@ -236,13 +301,60 @@ def _walk(start: int, edge: int, base: int, plan: Plan, graph: Graph, w: Walk, p
             found.fill[ERROR] = TOO_MANY_STEPS
             return found
         if _placed(d + 1, w.pick[d], nxt, base, plan, graph, w, prog, ev, st, s, found):
+            w.children[d] += 1
             d += 1
             w.stage[d] = SET_OUT
     return found
 
 
 @inner
-def _record(found: Found, plan: Plan, graph: Graph, w: Walk, s: Scratch, trigger: int) -> Found:
+def _judged(d: int, base: int, plan: Plan, graph: Graph, w: Walk, prog: Programs, ev: Events,
+            st: Stacks, s: Scratch, found: Found, trigger: int) -> Found:
+    """Write the walk of events 0 … d down if it is a match."""
+    if conditions_hold(d, plan, graph, w, prog, ev, s) and is_free(
+            d, graph.trailing[w.node[d]], base, plan, graph, w, prog, ev, st, s, found):
+        return _record(found, plan, graph, w, s, trigger, np.int64(0 if graph.partial else 1))
+    return found
+
+
+@inner
+def _times_out(d: int, latest: int, base: int, plan: Plan, graph: Graph, w: Walk, prog: Programs,
+               ev: Events, st: Stacks, s: Scratch, found: Found) -> bool:
+    """Whether the walk of events 0 … d is no match, but could have gone on until the window closed.
+
+    With `partial` 1 only where nothing came of it, with 2 along any edge that has not led on.
+    """
+    if w.matched[d] or (graph.partial == 1 and w.children[d] > 0):
+        return False
+    node, row = w.node[d], w.row[d]
+    going = False
+    for e in range(graph.start[node], graph.start[node + 1]):
+        way = graph.way[e]
+        if not _open(e, d, plan, graph, w, s) or (w.went[d] and _competes(e, graph)):
+            continue
+        if way in (OWN, OWN_STRICT):
+            pos, end = _own(e, d, latest, base, plan, graph, w, prog, ev, st, s, found)
+            if pos < end:
+                continue
+        if way in (STRICT, OWN_STRICT):
+            neighbour = _neighbour(row, base, plan, ev, st)
+            if neighbour >= 0 and ev.time[neighbour] <= latest:
+                continue
+        if comes_after(graph.until[e], row, latest, base, plan, graph, w, prog, ev, st, s, found):
+            continue
+        w.unknown[0] = graph.reach[node]
+        going = not comes_after(graph.passes[e], row, latest, base, plan, graph, w, prog, ev, st,
+                                s, found) and is_free(d, np.int64(0), base, plan, graph, w, prog,
+                                                      ev, st, s, found)
+        w.unknown[0] = 0
+        if going:
+            break
+    return going
+
+
+@inner
+def _record(found: Found, plan: Plan, graph: Graph, w: Walk, s: Scratch, trigger: int,
+            op: int) -> Found:
     """Write the match down, component by component."""
     rows = w.out
     length = np.int64(0)
@@ -250,7 +362,7 @@ def _record(found: Found, plan: Plan, graph: Graph, w: Walk, s: Scratch, trigger
         for i in range(s.first[c], s.last[c] + 1):
             rows[length] = s.chain[i]
             length += 1
-    return record(found, plan, s, rows, np.int64(0), length - 1, trigger, np.int64(1))
+    return record(found, plan, s, rows, np.int64(0), length - 1, trigger, op)
 
 
 @inner
@@ -286,6 +398,7 @@ def _distinct(found: Found, first: int, at: int, m: int) -> None:
                     == found.counts[(first + j) * m:(first + j + 1) * m]).all() and (
                     found.rows[begin[i]:begin[i + 1]] == found.rows[begin[j]:begin[j + 1]]).all():
                 keep[i] = False
+                found.op[j] = min(found.op[i], found.op[j])  # a match is no partial one
                 break
             y -= 1
     to, to_row = first, at

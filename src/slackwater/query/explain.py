@@ -22,6 +22,7 @@ _STRATEGIES = {
     "skip_till_any": "skip_till_any: every combination of events is a match",
     "skip_till_next": "skip_till_next: irrelevant events are skipped, relevant ones are not",
     "strict": "strict: the events of a match follow each other directly",
+    "branching": "branching: each way to go on takes its own next event",
 }
 _ROWS = {"one": "one row per match", "all": "all rows of a match", "omit": "all rows of a match, "
          "without empty matches", "unmatched": "all rows, those without a match too"}
@@ -153,8 +154,13 @@ def _correlate(query: CorrelateTree, options: dict[str, Any]) -> list[Any]:
 
 
 def _event(text: str, options: dict[str, Any]) -> str:
-    emit = options.get("emit") or "final"
-    strategy = options.get("select") or "skip_till_any"
-    return "\n".join([explain_event(EventPattern(text), emit),
-                      f"{'select':<11}{_STRATEGIES[strategy]}",
+    pattern = EventPattern(text)
+    asked = {**pattern.said, **{name: value for name, value in options.items() if value}}
+    late = asked.get("timed_out")
+    also = "" if late is None else (
+        "every partial match that could have gone on" if late == "all" else
+        "partial matches that nothing followed") + ", when the window after their start has closed"
+    return "\n".join([explain_event(pattern, asked.get("emit", "final")),
+                      *([f"{'timed out':<11}{also}"] if also else []),
+                      f"{'select':<11}{_STRATEGIES[asked.get('select', 'skip_till_any')]}",
                       f"{'order':<11}any, {_wait(options)}"])

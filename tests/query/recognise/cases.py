@@ -24,4 +24,4 @@ def check(case: dict[str, Any], results: list[dict[str, Any]]) -> None:
     found, expected = results, case["results"]
     if "PARTITION BY" in case["query"]:
         found, expected = sorted(map(repr, found)), sorted(map(repr, expected))
-    assert found == expected
+    assert found == expected, (found, expected)

@@ -11,6 +11,7 @@ from lark import Token
 from slackwater.core.durations import micros
 from slackwater.core.errors import did_you_mean
 from slackwater.pattern.match import EMIT, SELECT
+from slackwater.pattern.shape import TIMED_OUT
 from slackwater.query.event.shape import is_row, may_lack, numbered, parts_of, with_parts
 from slackwater.query.event.tree import (
     Alike,
@@ -82,7 +83,7 @@ class _EventBuilder(Builder):
 
     def event(self, at: Span, explain: Token | None, *rest: Any) -> EventTree:
         """The whole query."""
-        *pieces, where, within, skip, strategy, emit, returns = rest
+        *pieces, where, within, skip, strategy, emit, timed_out, returns = rest
         items = self._joined(pieces)
         whole = replace(at, start=items[0][1].at.start, end=items[-1][1].at.end)
         shape = numbered(Group(items, 1, 1, False, None, whole))
@@ -92,8 +93,8 @@ class _EventBuilder(Builder):
             raise self.fail("a pattern needs a window, or its events could never be forgotten", end,
                             hint="add WITHIN 1 hour", mistake="no-window")
         named = self._named(parts)
-        return EventTree(self.text, named, where, within, returns or (), explain is not None, skip,
-                         strategy, emit, None if is_row(shape) else with_parts(shape, named))
+        return EventTree(self.text, named, with_parts(shape, named), where, within, returns or (),
+                         explain is not None, skip, strategy, emit, timed_out, is_row(shape))
 
     def _joined(self, pieces: Sequence[Any]) -> tuple[tuple[str | None, Node_], ...]:
         """The parts, each with the arrow before it."""
@@ -212,8 +213,16 @@ class _EventBuilder(Builder):
                             mistake="quantifier")
         return least, most, greedy
 
-    def negation(self, at: Span, *parts: Part) -> Unwanted:
-        """`!(C c)`, `!(B b, C c)`."""
+    def negation(self, at: Span, arrow: Token | None, *parts: Part) -> Unwanted:
+        """`!(C c)`, `!(B b, C c)`, `!(=> C c)`."""
+        if arrow is not None:
+            if str(arrow) != "=>":
+                raise self.fail("a negation is of the whole gap, or of the next event only",
+                                self.span(arrow), hint="!(N n), or !(=> N n)", mistake="arrow")
+            if len(parts) > 1 or not parts[0].least == parts[0].most == 1:
+                raise self.fail("only one event can be the next", at, hint="!(=> N n)",
+                                mistake="negation")
+            parts = (replace(parts[0], before="=>"),)
         if all(p.least == 0 for p in parts):
             raise self.fail("a negation needs an event that must not occur", at, hint="!(B+ b[])",
                             mistake="negation")
@@ -278,6 +287,10 @@ class _EventBuilder(Builder):
     def emit(self, at: Span, word: Token) -> Said:
         """EMIT."""
         return self._said("EMIT", word, EMIT)
+
+    def timed_out(self, at: Span, every: Token | None) -> Said:
+        """WITH TIMED OUT, WITH ALL TIMED OUT."""
+        return Said(TIMED_OUT[every is not None], at)
 
     def _said(self, clause: str, word: Token, known: tuple[str, ...]) -> Said:
         text = word.lower().removesuffix("_match")  # as SASE has it: skip_till_any_match

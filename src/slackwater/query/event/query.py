@@ -84,9 +84,14 @@ class EventPattern:
                                _WAYS.get(p.before), _WAYS.get(p.inside))
                      for p in self.plan.tree.parts if not p.negated)
 
-    @cached_property
+    @property
     def shape(self) -> Shape | None:
         """Its groups, alternatives and the like; None: it is a row of components."""
+        return None if self.plan.tree.shape is None else self.whole
+
+    @cached_property
+    def whole(self) -> Shape:
+        """It as a shape, also where it is no more than a row of components."""
         names = [*(c.variable for c in self.components), *(n.variable for n in self.negations)]
         return shape_of(self.plan.tree, {name: i for i, name in enumerate(names)},
                         len(self.components), _WAYS)
@@ -130,8 +135,8 @@ class EventPattern:
     def said(self) -> dict[str, str]:
         """The options of `Match` that the text itself gives."""
         tree = self.plan.tree
-        return {name: word.word for name, word in (("select", tree.strategy), ("emit", tree.emit))
-                if word is not None}
+        words = {"select": tree.strategy, "emit": tree.emit, "timed_out": tree.timed_out}
+        return {name: word.word for name, word in words.items() if word is not None}
 
     @property
     def window(self) -> int:

@@ -32,7 +32,8 @@ def is_row(shape: Group) -> bool:
     """Whether it is components and single negations, one after the other."""
     return all((isinstance(item, Part) and (item.within is None or item.within[1] is not None))
                or (isinstance(item, Unwanted) and len(item.parts) == 1
-                   and item.parts[0].least == item.parts[0].most == 1)
+                   and item.parts[0].least == item.parts[0].most == 1
+                   and item.parts[0].before is None)
                for _, item in shape.items)
 
 
@@ -130,10 +131,8 @@ def in_one_round(parts: Sequence[Part]) -> tuple[int, Part | None] | None:
 
 
 def shape_of(tree: EventTree, places: Mapping[str, int], components: int,
-             ways: Mapping[str | None, int]) -> Shape | None:
+             ways: Mapping[str | None, int]) -> Shape:
     """The shape that the matcher takes; `places` has a component for each variable."""
-    if tree.shape is None:
-        return None
     rows: dict[int, tuple[tuple[int, int, int], ...]] = {}
     loops = 1 + max((loop for p in tree.parts for loop in p.loops), default=-1)
     seen = count()
@@ -166,5 +165,6 @@ def shape_of(tree: EventTree, places: Mapping[str, int], components: int,
             case Until():
                 return made(node.node, unwanted([node.stop]))
 
-    root = made(tree.shape)
-    return Shape(root, tuple(rows[i] for i in range(len(rows))), loops)
+    root = made(tree.whole)
+    nearest = frozenset(p.row for p in tree.parts if p.negated and p.before is not None)
+    return Shape(root, tuple(rows[i] for i in range(len(rows))), loops, nearest)

@@ -126,6 +126,7 @@ class EventTree:
 
     text: str
     parts: tuple[Part, ...]
+    whole: Group
     where: Expr | None
     within: int
     returns: tuple[Returned, ...]
@@ -133,4 +134,10 @@ class EventTree:
     skip: SkipTo | None = None
     strategy: Said | None = None
     emit: Said | None = None
-    shape: Group | None = None  # where it is more than a row of components
+    timed_out: Said | None = None
+    row: bool = True  # components and single negations, one after the other
+
+    @property
+    def shape(self) -> Group | None:
+        """Its structure, where it is more than a row of components."""
+        return None if self.row else self.whole

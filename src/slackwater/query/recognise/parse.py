@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from lark import Token
@@ -11,6 +12,7 @@ from slackwater.core.errors import ConfigError
 from slackwater.query.expr.parse import Builder, Language, plain
 from slackwater.query.expr.tree import Call, Expr, Literal, Name, Span
 from slackwater.query.mistakes import EXPRESSION_MISTAKES, Mistake
+from slackwater.query.recognise.dialects import standard
 from slackwater.query.recognise.tree import (
     Anchor,
     Define,
@@ -48,6 +50,11 @@ MISTAKES = (
     Mistake("within-without-duration", "WITHIN needs a duration", "WITHIN INTERVAL '1' HOUR",
             (f"{_HEAD} PATTERN (A) WITHIN 3 DEFINE A AS x)",
              f"{_HEAD} PATTERN (A) WITHIN x DEFINE A AS x)")),
+    Mistake("order-around", "matches leave as they are decided, and cannot be sorted",
+            "leave this ORDER BY out: matches of a partition leave in the order of their time",
+            (f"{_HEAD} ORDER BY t PATTERN (A)) ORDER BY x",
+             f"{_HEAD} ORDER BY t PATTERN (A)) AS m ORDER BY x",
+             f"{_HEAD} ORDER BY t PATTERN (A)) WHERE x ORDER BY x"), token="ORDER"),
     *(Mistake(m.name, m.problem, m.hint,
               tuple(f"{_HEAD} PATTERN (A) DEFINE A AS {sample})" for sample in m.samples), m.token)
       for m in EXPRESSION_MISTAKES),
@@ -78,9 +85,12 @@ class _Builder(Builder):
         within, subsets, defines = after
         alias, where = around
         shape, rows_at = rows or ("one", at)
+        time = order[0].column if order else None
         return Recognise(
             self.text, items, source, pattern or Sequence((), at=at), partition or (), order or (),
-            measures or (), shape, rows_at, skip or Skip(), within, subsets or (), defines or (),
+            tuple(replace(m, expr=standard(m.expr, time)) for m in measures or ()), shape, rows_at,
+            skip or Skip(), within, subsets or (),
+            tuple(replace(d, condition=standard(d.condition, time)) for d in defines or ()),
             alias, where, explain is not None, at=at)
 
     def before(self, at: Span, *clauses: Any) -> tuple[Any, ...]:

@@ -25,6 +25,8 @@ PLACE = "$"
 AGGREGATES = ("count", "sum", "avg", "min", "max")
 _LOGICAL, _PHYSICAL = ("first", "last"), ("prev", "next")
 _OWN = (*AGGREGATES, *_LOGICAL, *_PHYSICAL, "classifier", "match_number", "final", "running")
+_OTHERS = ("count_distinct", "stddev", "median", "quantile", "array_agg", "listagg", "string_agg",
+           "max_by", "min_by", "arbitrary", "variance")
 _ALL = ~0
 _NUMBER = pa.int64()
 
@@ -182,6 +184,11 @@ class Resolver:
         if isinstance(node, Star):
             raise self._fail("* stands for rows, and only COUNT(*) counts rows", node.at,
                              mistake="star")
+        if isinstance(node, Call) and node.function in _OTHERS:
+            raise self._fail(f"{node.function.replace('_distinct', '(distinct …)').upper()} is no "
+                             "aggregate of a match", node.at, mistake="aggregate",
+                             expected=", ".join(map(str.upper, (*AGGREGATES, *_LOGICAL))),
+                             hint="ALL ROWS PER MATCH gives the rows, which another query can take")
         if not isinstance(node, Call) or node.function not in _OWN:
             return None
         kind = node.function

@@ -31,6 +31,7 @@ def match(
     slack: Duration | Policy | None = None,
     emit: str | None = None,
     select: str | None = None,
+    timed_out: str | bool | None = None,
     max_matches: int = 1_000_000,
     unit: str | None = None,
     max_future_skew: Duration = "5 minutes",
@@ -39,9 +40,10 @@ def match(
 ) -> DataFrame:
     """Find sequence patterns in a streaming or batch DataFrame, in any order of arrival.
 
-    Each match is a row: ``match_id``, ``op`` ("+", or "-" for a retraction under
-    ``emit="eager"``), ``events`` (a struct a variable), what RETURN asks for; ``_status`` is
-    "ready".  Late and quarantined input rows come too, whole, in ``_row``, with the reason.
+    Each match is a row: ``match_id``, ``op`` ("+", "-" for a retraction under ``emit="eager"``,
+    "timed_out" for a partial match, if asked for), ``events`` (a struct a variable), what RETURN
+    asks for; ``_status`` is "ready".  Late and quarantined input rows come too, whole, in
+    ``_row``, with the reason.
 
     Parameters
     ----------
@@ -61,7 +63,10 @@ def match(
         "eager": at once, and a retraction
         with the same id if a late event undoes it.
     select
-        "skip_till_any" (unless the pattern says STRATEGY), "skip_till_next" or "strict".
+        "skip_till_any" (unless the pattern says STRATEGY), "skip_till_next", "strict" or
+        "branching".
+    timed_out
+        True or "all": also partial matches whose window has closed, with the op "timed_out".
     max_matches
         An event that completes more matches than this is quarantined, and the query goes on.
     max_future_skew, quiet, shards
@@ -72,6 +77,6 @@ def match(
     roles = Roles(time, arrival, source, sequence, type, key=by, unit=unit)
     roles.check(df.columns, step="match")
     kernel = compile(pattern, arrow_schema(df), roles, slack=slack, emit=emit, select=select,
-                     max_matches=max_matches, max_future_skew=max_future_skew)
+                     timed_out=timed_out, max_matches=max_matches, max_future_skew=max_future_skew)
     pause = None if quiet is None else micros(quiet, name="quiet")
     return carry(df, operator_spec(kernel, arrow_schema(df), pause, "match"), shards=shards)
