@@ -59,11 +59,27 @@ def follow(arrival: Int64, scope: Int64, clock: Int64, derive: bool) -> None:
             arrival[j] = clock[s]
 
 
+@njit(cache=True, nogil=True)
+def _undoubted(arrival: Int64, scope: Int64, clock: Int64, doubted: NDArray[np.bool_], jump: int,
+               first: bool, j: int) -> int:
+    """Move the clocks on from row j; the next row that jumps, or whose scope has rows in doubt."""
+    while j < len(arrival):
+        s, a = scope[j], arrival[j]
+        if doubted[s] or (clock[s] == NEVER and first):
+            break
+        if a > clock[s]:
+            if clock[s] != NEVER and a - clock[s] > jump:
+                break
+            clock[s] = a
+        j += 1
+    return j
+
+
 @dataclass(frozen=True)
 class Verdict:
     """Rows by index: to be taken, in this order; refused; and still in doubt."""
 
-    taken: list[int]
+    taken: Int64
     refused: list[int]
     waiting: list[int]
 
@@ -87,40 +103,56 @@ class Doubt:
               waiting: int, first: bool) -> Verdict:
         """Rows 0…waiting−1 are those in doubt; with `first`, a scope's first row is, too."""
         clock = clock.copy()
-        taken: list[int] = []
+        taken = [np.zeros(0, np.int64)]
         refused: list[int] = []
         doubted: dict[int, list[int]] = {}
         for j in range(waiting):
             doubted.setdefault(int(scope[j]), []).append(j)
-        for j in range(waiting, len(arrival)):
-            s, a = int(scope[j]), int(arrival[j])
-            mine = doubted.get(s)
-            unknown = clock[s] == NEVER
-            far = (unknown and first) or (not unknown and a - int(clock[s]) > self.jump)
-            if not far:
-                if mine:
-                    self.contradicted[s] = self.contradicted.get(s, 0) + 1
-                    if self.contradicted[s] >= WITNESSES:
-                        refused += mine
-                        self._settle(doubted, s, [])
-            else:
-                mine = doubted.setdefault(s, [])
-                near = [d for d in mine if int(arrival[d]) <= a + self.jump]
-                seen = [d for d in near
-                        if unknown or source is None or source[d] != source[j]]
-                unopposed = len(mine) + 1 >= WITNESSES and not self.contradicted.get(s)
-                if not seen and not unopposed:
-                    mine.append(j)
-                    continue
-                taken += near
-                self._settle(doubted, s, [d for d in mine if d not in near])
-                clock[s] = max([int(clock[s]), *(int(arrival[d]) for d in near)])
-                if clock[s] != NEVER and a - int(clock[s]) > self.jump:
-                    doubted.setdefault(s, []).append(j)  # it may be beyond what it confirms
-                    continue
-            taken.append(j)
-            clock[s] = max(int(clock[s]), a)
-        return Verdict(taken, refused, sorted(d for rows in doubted.values() for d in rows))
+        is_doubted = np.zeros(len(clock), bool)
+        is_doubted[list(doubted)] = True
+        j = waiting
+        while True:
+            # most rows raise no question
+            begin, j = j, int(_undoubted(arrival, scope, clock, is_doubted, self.jump, first, j))
+            taken.append(np.arange(begin, j))
+            if j == len(arrival):
+                break
+            now = self._ask(j, arrival, scope, source, clock, first, doubted, refused)
+            taken.append(np.array(now, np.int64))
+            is_doubted[scope[j]] = int(scope[j]) in doubted
+            j += 1
+        return Verdict(np.concatenate(taken), refused,
+                       sorted(d for rows in doubted.values() for d in rows))
+
+    def _ask(self, j: int, arrival: Int64, scope: Int64, source: Int64 | None, clock: Int64,
+             first: bool, doubted: dict[int, list[int]], refused: list[int]) -> list[int]:
+        """The rows that are taken now that row j has come: what it confirms, and itself."""
+        s, a = int(scope[j]), int(arrival[j])
+        mine = doubted.get(s)
+        unknown = clock[s] == NEVER
+        far = (unknown and first) or (not unknown and a - int(clock[s]) > self.jump)
+        near: list[int] = []
+        if not far:
+            if mine:
+                self.contradicted[s] = self.contradicted.get(s, 0) + 1
+                if self.contradicted[s] >= WITNESSES:
+                    refused += mine
+                    self._settle(doubted, s, [])
+        else:
+            mine = doubted.setdefault(s, [])
+            near = [d for d in mine if int(arrival[d]) <= a + self.jump]
+            seen = [d for d in near if unknown or source is None or source[d] != source[j]]
+            unopposed = len(mine) + 1 >= WITNESSES and not self.contradicted.get(s)
+            if not seen and not unopposed:
+                mine.append(j)
+                return []
+            self._settle(doubted, s, [d for d in mine if d not in near])
+            clock[s] = max([int(clock[s]), *(int(arrival[d]) for d in near)])
+            if clock[s] != NEVER and a - int(clock[s]) > self.jump:
+                doubted.setdefault(s, []).append(j)  # it may be beyond what it confirms
+                return near
+        clock[s] = max(int(clock[s]), a)
+        return [*near, j]
 
     def _settle(self, doubted: dict[int, list[int]], s: int, left: list[int]) -> None:
         self.contradicted.pop(s, None)

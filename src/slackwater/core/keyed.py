@@ -299,7 +299,7 @@ class KeyedLogic(StageLogic):
             far = np.array(verdict.refused)
             why = f"more than {format_duration(self._doubt.jump)} ahead of all other rows"
             refused = [outcome(rows.take(pa.array(far)), [why] * len(far), arrival[far])]
-        waiting, taken = np.array(verdict.waiting, int), np.array(verdict.taken, int)
+        waiting, taken = np.array(verdict.waiting, int), verdict.taken
         self._doubted = rows.take(pa.array(waiting)) if len(waiting) else None
         self._doubted_times = (time[waiting], arrival[waiting])
         self.count -= len(new)  # rows get their numbers when they are taken

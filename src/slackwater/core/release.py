@@ -196,7 +196,7 @@ def take(w: Walk, j: int) -> int:
     return late_by[j]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)  # it makes no arrays: no references need counting
 def _arrive_all(w: Walk, threshold: Int64) -> None:
     for j in range(len(threshold)):
         advance_to(w, w.of[j], threshold[j], j, j)
