@@ -1,4 +1,4 @@
-"""No pattern stops a stream: the work for an event is bounded, and what is too much is handed out."""
+"""No pattern stops a stream: the work for an event is bounded, and too much is handed out."""
 
 from __future__ import annotations
 
