@@ -30,7 +30,7 @@ from slackwater.pattern.program import Programs, holds
 from slackwater.pattern.rounds import in_rounds
 from slackwater.pattern.schedule import ANY, STRICT, Plan
 from slackwater.pattern.shape import Graph
-from slackwater.pattern.stacks import Events, Stacks, count_upto, inner, is_before
+from slackwater.pattern.stacks import Events, Stacks, count_upto, inner, is_before, making
 
 __all__ = ["wander"]
 
@@ -186,7 +186,7 @@ def _winner(d: int, latest: int, base: int, plan: Plan, graph: Graph, w: Walk, p
             w.head[e] = end
 
 
-@inner
+@making
 def _walk(start: int, edge: int, base: int, plan: Plan, graph: Graph, w: Walk, prog: Programs,
           ev: Events, st: Stacks,
           s: Scratch, found: Found, trigger: int) -> Found:
@@ -241,7 +241,7 @@ def _walk(start: int, edge: int, base: int, plan: Plan, graph: Graph, w: Walk, p
     return found
 
 
-@inner
+@making
 def _record(found: Found, plan: Plan, graph: Graph, w: Walk, s: Scratch, trigger: int) -> Found:
     """Write the match down, component by component."""
     rows = w.out
@@ -253,7 +253,7 @@ def _record(found: Found, plan: Plan, graph: Graph, w: Walk, s: Scratch, trigger
     return record(found, plan, s, rows, np.int64(0), length - 1, trigger, np.int64(1))
 
 
-@inner
+@making
 def _distinct(found: Found, first: int, at: int, m: int) -> None:
     """Of the matches from `first` on, whose rows begin at `at`, keep each once."""
     count = found.fill[MATCHES] - first
@@ -302,7 +302,7 @@ def _distinct(found: Found, first: int, at: int, m: int) -> None:
     found.fill[MATCHES], found.fill[ROWS] = to, to_row
 
 
-@inner
+@making
 def wander(start: int, comp: int, base: int, plan: Plan, graph: Graph, w: Walk, prog: Programs,
            ev: Events, st: Stacks,
            s: Scratch, found: Found, trigger: int) -> Found:
