@@ -26,6 +26,7 @@ from slackwater.pattern.stacks import (
     count_time,
     count_upto,
     inner,
+    making,
 )
 
 __all__ = ["Found", "construct", "fresh_found", "passes", "record"]
@@ -57,14 +58,14 @@ def fresh_found(m: int, room: int = 64) -> Found:
                  np.empty(room, np.int64), np.empty(room, np.int8), np.zeros(6, np.int64))
 
 
-@inner
+@making
 def _grown(old: NDArray[np.int64], size: int) -> NDArray[np.int64]:
     new = np.empty(size, np.int64)
     new[: len(old)] = old
     return new
 
 
-@inner
+@making
 def record(found: Found, plan: Plan, s: Scratch, chain: Int64, lo: int, hi: int, trigger: int,
            op: int) -> Found:
     """Write down chain[lo … hi] as a match."""
@@ -181,7 +182,7 @@ def _leftwards(comp: int, row: int, rip: int, base: int, tail: int, plan: Plan, 
     return it, int(end)
 
 
-@inner
+@making
 def construct(slot: int, row: int, pos: int, base: int, negation: int, plan: Plan, prog: Programs,
               ev: Events, st: Stacks, s: Scratch, found: Found) -> Found:
     """Find every match around a row.

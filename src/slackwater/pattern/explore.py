@@ -31,7 +31,7 @@ from slackwater.pattern.construct import (
 )
 from slackwater.pattern.program import Programs
 from slackwater.pattern.schedule import ANY, STRICT, Plan
-from slackwater.pattern.stacks import Events, Stacks, count_upto, inner, is_before
+from slackwater.pattern.stacks import Events, Stacks, count_upto, inner, is_before, making
 
 __all__ = ["explore"]
 
@@ -66,8 +66,7 @@ def _open(target: int, comp: int, plan: Plan, s: Scratch) -> bool:
         return bool(plan.most[comp] == 0 or count < plan.most[comp])
     if count < plan.least[comp]:
         return False
-    between = plan.least[comp + 1:target]
-    return bool((between == 0).all())
+    return not plan.least[comp + 1:target].any()
 
 
 @inner
@@ -146,7 +145,7 @@ def _winner(comp: int, row: int, at: int, latest: int, base: int, plan: Plan, pr
             s.phase[t] = end
 
 
-@inner
+@making
 def explore(start: int, target: int, base: int, plan: Plan, prog: Programs, ev: Events, st: Stacks,
             s: Scratch, found: Found, trigger: int) -> Found:
     """Find the matches whose first event is `start`, taken for component `target`."""

@@ -33,7 +33,7 @@ from slackwater.pattern.construct import (
 )
 from slackwater.pattern.program import Programs
 from slackwater.pattern.schedule import Plan
-from slackwater.pattern.stacks import Events, Stacks, count_upto, inner, is_before
+from slackwater.pattern.stacks import Events, Stacks, count_upto, inner, is_before, making
 
 __all__ = ["follow"]
 
@@ -116,7 +116,7 @@ def _next(comp: int, row: int, at: int, latest: int, strict: bool, base: int, sl
             b = end
 
 
-@inner
+@making
 def follow(start: int, base: int, strict: bool, plan: Plan, prog: Programs, ev: Events, st: Stacks,
            s: Scratch, found: Found, trigger: int) -> Found:
     """Find the matches whose first event is `start`."""

@@ -75,8 +75,9 @@ def _satisfied(u: int, plan: Plan, graph: Graph, w: Walk, prog: Programs, ev: Ev
 
 
 @inner
-def _rest_optional(u: int, part: int, plan: Plan, graph: Graph, w: Walk) -> bool:
-    return bool((graph.row_least[part:graph.row_start[u + 1]] == 0).all())
+def _optional(first: int, end: int, graph: Graph) -> bool:
+    """Whether an unwanted row can do without these parts."""
+    return not graph.row_least[first:end].any()
 
 
 @inner
@@ -98,10 +99,9 @@ def _exists(u: int, kind: int, a: int, b: int, time: int, base: int, plan: Plan,
         if possible and nxt == part:
             possible = graph.row_most[part] == 0 or taken < graph.row_most[part]
         elif possible and part >= first:
-            possible = taken >= graph.row_least[part] and bool(
-                (graph.row_least[part + 1:nxt] == 0).all())
+            possible = taken >= graph.row_least[part] and _optional(part + 1, nxt, graph)
         elif possible:
-            possible = bool((graph.row_least[first:nxt] == 0).all())
+            possible = _optional(first, nxt, graph)
         if nxt >= end:
             if part >= first:
                 s.last[m + graph.row_part[part]] -= 1
@@ -125,8 +125,7 @@ def _exists(u: int, kind: int, a: int, b: int, time: int, base: int, plan: Plan,
         if found.fill[STEPS] > 64 * plan.limit:
             found.fill[ERROR] = TOO_MANY_STEPS
             return False
-        if count >= graph.row_least[nxt] and _rest_optional(u, nxt + 1, plan, graph,
-                                                            w) and _satisfied(
+        if count >= graph.row_least[nxt] and _optional(nxt + 1, end, graph) and _satisfied(
                 u, plan, graph, w, prog, ev, s):
             return True
         d += 1

@@ -27,6 +27,7 @@ from slackwater.pattern.stacks import (
     count_time,
     inner,
     insert,
+    making,
     purge,
     put,
     take_out,
@@ -126,7 +127,7 @@ def _starts(row: int, mask: int, plan: Plan, graph: Graph, ev: Events) -> tuple[
     return ev.time[row] - plan.window, latest
 
 
-@inner
+@making
 def _same(found: Found, a: int, a_row: int, b: int, b_row: int, m: int) -> bool:
     length = 0
     for c in range(m):
@@ -136,7 +137,7 @@ def _same(found: Found, a: int, a_row: int, b: int, b_row: int, m: int) -> bool:
     return bool((found.rows[a_row:a_row + length] == found.rows[b_row:b_row + length]).all())
 
 
-@inner
+@making
 def _lengths(found: Found, first: int, last: int, at: int, m: int) -> Int64:
     """Where the rows of matches first … last − 1 begin, the first of them at `at`."""
     begin = np.empty(last - first + 1, np.int64)
@@ -148,7 +149,7 @@ def _lengths(found: Found, first: int, last: int, at: int, m: int) -> Int64:
     return begin
 
 
-@inner
+@making
 def _from_start(first: int, comp: int, base: int, strict: bool, plan: Plan, graph: Graph, w: Walk,
                 prog: Programs,
                 ev: Events, st: Stacks, s: Scratch, found: Found, trigger: int) -> Found:
@@ -159,7 +160,7 @@ def _from_start(first: int, comp: int, base: int, strict: bool, plan: Plan, grap
     return follow(first, base, strict, plan, prog, ev, st, s, found, trigger)
 
 
-@inner
+@making
 def _all_starts(low: int, high: int, base: int, strict: bool, plan: Plan, graph: Graph, w: Walk,
                 prog: Programs,
                 ev: Events, st: Stacks, s: Scratch, found: Found, trigger: int) -> Found:

@@ -19,16 +19,20 @@ from numpy.typing import NDArray
 from slackwater.core.compiled import njit
 
 __all__ = ["Events", "Pool", "Stacks", "count_before", "count_time", "count_upto", "inner",
-           "insert", "is_before", "purge", "put", "search_upto", "take_out"]
+           "insert", "is_before", "making", "purge", "put", "search_upto", "take_out"]
 
 Int64 = NDArray[np.int64]
 
-inner = njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-"""For functions that only compiled code calls: the wrappers for other callers take time to make.
+inner = njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False)
+"""For functions that only compiled code calls, and that neither make nor return arrays.
 
-Numba compiles a function once more for every literal argument, so constants are passed on as
-``np.int64(0)`` here.
+The wrappers for other callers take time to make.  Without numba's runtime (`_nrt`) no references
+are counted: a call counts those of every array in the tuples that it is given, two dozen of them
+for a condition, which took longer than the condition.  Numba compiles a function once more for
+every literal argument, so constants are passed on as ``np.int64(0)`` here.
 """
+making = njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+"""`inner` for functions that make arrays, or return them: a match may need more room."""
 
 
 class Events(NamedTuple):

@@ -32,7 +32,7 @@ from slackwater.pattern.program import Programs, holds
 from slackwater.pattern.rounds import in_rounds
 from slackwater.pattern.schedule import ANY, FOLLOWING, OWN, OWN_STRICT, STRICT, Plan
 from slackwater.pattern.shape import Graph
-from slackwater.pattern.stacks import Events, Stacks, count_upto, inner, is_before
+from slackwater.pattern.stacks import Events, Stacks, count_upto, inner, is_before, making
 
 __all__ = ["wander"]
 
@@ -237,7 +237,7 @@ def _own(edge: int, d: int, latest: int, base: int, plan: Plan, graph: Graph, w:
     return pos, end
 
 
-@inner
+@making
 def _walk(start: int, edge: int, base: int, plan: Plan, graph: Graph, w: Walk, prog: Programs,
           ev: Events, st: Stacks,
           s: Scratch, found: Found, trigger: int) -> Found:
@@ -307,7 +307,7 @@ def _walk(start: int, edge: int, base: int, plan: Plan, graph: Graph, w: Walk, p
     return found
 
 
-@inner
+@making
 def _judged(d: int, base: int, plan: Plan, graph: Graph, w: Walk, prog: Programs, ev: Events,
             st: Stacks, s: Scratch, found: Found, trigger: int) -> Found:
     """Write the walk of events 0 … d down if it is a match."""
@@ -352,7 +352,7 @@ def _times_out(d: int, latest: int, base: int, plan: Plan, graph: Graph, w: Walk
     return going
 
 
-@inner
+@making
 def _record(found: Found, plan: Plan, graph: Graph, w: Walk, s: Scratch, trigger: int,
             op: int) -> Found:
     """Write the match down, component by component."""
@@ -365,7 +365,7 @@ def _record(found: Found, plan: Plan, graph: Graph, w: Walk, s: Scratch, trigger
     return record(found, plan, s, rows, np.int64(0), length - 1, trigger, op)
 
 
-@inner
+@making
 def _distinct(found: Found, first: int, at: int, m: int) -> None:
     """Of the matches from `first` on, whose rows begin at `at`, keep each once."""
     count = found.fill[MATCHES] - first
@@ -415,7 +415,7 @@ def _distinct(found: Found, first: int, at: int, m: int) -> None:
     found.fill[MATCHES], found.fill[ROWS] = to, to_row
 
 
-@inner
+@making
 def wander(start: int, comp: int, base: int, plan: Plan, graph: Graph, w: Walk, prog: Programs,
            ev: Events, st: Stacks,
            s: Scratch, found: Found, trigger: int) -> Found:

@@ -42,7 +42,7 @@ def _append(ends: Int64, rows: Int64, k: int, i: int, time: int, clock: int, mem
     ends[k, 1] = i
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=True)  # it makes arrays, unlike its caller
 def _expire(book: Book, k: int, q: int, now: int, queue: Queue, max_delay: int, most: int,
             producer: bool) -> int:
     """Let go what has waited too long; the greatest time that did, or NEVER."""
@@ -81,7 +81,7 @@ def _due(mark: int, ends: Int64, rows: Int64, q: int, now: int, max_delay: int) 
     return i >= 0 and now - rows[i, _CLOCK] > max_delay
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)  # a book has many arrays: their references are not worth counting
 def admit(book: Book, slots: Int64, key: Int64, member: Int64, time: Int64, arrival: Int64,
           queue: Queue, max_delay: int, most: int, producer: bool, forget_after: int,
           late_by: Int64, clock: Int64, mark: Int64, forced: Int64) -> None:
