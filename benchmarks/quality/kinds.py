@@ -1,8 +1,9 @@
-"""Twenty kinds of generated streams, as (time, arrival, source) in seconds.
+"""Generated kinds of streams, as (time, arrival, source) in seconds.
 
 Delays of many laws (light and heavy tails, steps, ramps, a daily rhythm), sources that keep their
 order and that do not, stalls and outages of the network, flushes and polls, sources that come, go
-and end, a receiver whose clock is behind, and one source whose clock is wrong.
+and end, a receiver whose clock is behind, and one source whose clock is wrong.  The last seven were
+made after `Tide` was settled: nothing in it was chosen by them.
 """
 
 from __future__ import annotations
@@ -212,10 +213,78 @@ def days_late(rng: np.random.Generator, rows: int) -> Stream:
     return time, time + np.exp(rng.normal(8, 2.0, rows)), source
 
 
+def gps(rng: np.random.Generator, rows: int) -> Stream:
+    """Vehicles with a fix every one to ten seconds; what a tunnel holds comes after it."""
+    period = rng.uniform(1, 10, 40)
+    span = rows / np.sum(1 / period)
+    parts = []
+    for k, every in enumerate(period):
+        fixes = np.arange(rng.uniform(0, every), 1.01 * span, every)
+        fixes += rng.uniform(-0.05, 0.05, len(fixes)) * every
+        parts.append((fixes, np.full(len(fixes), k)))
+    time, source = (np.concatenate(part) for part in zip(*parts, strict=True))
+    order = np.argsort(time)[:rows]
+    time, source = time[order], source[order]
+    return time, stalled(time, time + lognormal(rng, rows, 0.8, 0.6), source, rng, 600, 60), source
+
+
+def whole_hours(rng: np.random.Generator, rows: int) -> Stream:
+    """Two hundred stations report every ten minutes; one row in fifty is late by whole hours."""
+    turn = np.arange(rows)
+    time, source = turn // 200 * 600.0, turn % 200
+    hours = rng.geometric(0.5, rows) * (rng.random(rows) < 0.02)
+    return time, time + lognormal(rng, rows, 30, 0.7) + 3600.0 * hours, source
+
+
+def commits(rng: np.random.Generator, rows: int) -> Stream:
+    """Authors, few of them busy, who push hours to days of work at once."""
+    share = rng.pareto(1.2, 300) + 0.05
+    time = np.sort(rng.uniform(0, 3e8, rows))
+    source = rng.choice(300, rows, p=share / share.sum())
+    arrival = time.copy()
+    for k in np.unique(source):
+        every = np.exp(rng.normal(10.5, 1.3))
+        pushes = np.cumsum(rng.exponential(every, int(4e8 / every) + 10))
+        mine = np.flatnonzero(source == k)
+        later = np.minimum(np.searchsorted(pushes, time[mine]), len(pushes) - 1)
+        arrival[mine] = np.maximum(pushes[later], time[mine]) + rng.uniform(0, 2, len(mine))
+    return time, arrival, source
+
+
+def phones(rng: np.random.Generator, rows: int) -> Stream:
+    """Two thousand phones; one in ten has a network only every two hours."""
+    time, source = np.sort(rng.uniform(0, 3 * 86_400, rows)), rng.integers(0, 2000, rows)
+    arrival = time + lognormal(rng, rows, 1.0, 1.0)
+    phase = rng.uniform(0, 7200, 2000)[source]
+    away = (rng.random(2000) < 0.1)[source]
+    next_network = np.ceil((time + phase) / 7200) * 7200 - phase + rng.uniform(0, 5, rows)
+    return time, in_order(time, np.where(away, next_network, arrival), source), source
+
+
+def partitions(rng: np.random.Generator, rows: int) -> Stream:
+    """Three partitions of a topic; the reader of one falls behind and catches up."""
+    time, source = poisson(rng, rows, 3, 200.0)
+    lag = np.abs(np.cumsum(rng.normal(0, 0.02, rows)))
+    arrival = time + lognormal(rng, rows, 0.02) + np.where(source == 1, lag, 0)
+    return time, in_order(time, arrival, source), source
+
+
+def plant(rng: np.random.Generator, rows: int) -> Stream:
+    """Twelve radio nodes, five events a second each, and now and then seconds of silence."""
+    time, source = regular(rng, rows, 12)
+    return time, stalled(time, time + lognormal(rng, rows, 0.05, 0.4), source, rng, 400, 6), source
+
+
+def one_source(rng: np.random.Generator, rows: int) -> Stream:
+    time, source = poisson(rng, rows, 1, 50.0)
+    return time, time + lognormal(rng, rows, 0.1, 0.8), source
+
+
 KINDS: dict[str, Kind] = {kind.__name__: kind for kind in (
     swapped, kept, steady, heavy, heavy_heads, steps, ramp, bursts, daily, regular_stalls,
     fast_stalls, poisson_stalls, heads_of_line, outages, mixed_rates, flushes, polls, churn,
-    receiver_behind, clock_behind, days_late)}
+    receiver_behind, clock_behind, days_late, gps, whole_hours, commits, phones, partitions, plant,
+    one_source)}
 
 
 def events_of(name: str, seed: int, rows: int) -> Events:

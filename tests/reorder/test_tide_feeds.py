@@ -48,7 +48,9 @@ def test_feeds(name, loss):
 # What cannot be met causally: a stall longer than all before, which holds more rows than may be
 # late.  The allowance is late ÷ loss; the wait is measured against the best constant in hindsight.
 BEYOND = {"heavy_heads": 3.0, "fast_stalls": 2.0}
-WAITS = {"heads_of_line": 5.5}  # a constant that gives up all stalls, just as many as may be late
+WAITS = {"heads_of_line": 5.5,  # a constant that gives up all stalls, just as many as may be late
+         "whole_hours": 3.0,    # … or all that is two hours late
+         "commits": 10.0, "phones": 8.0}  # patience comes down more slowly than they last
 ROWS = 40_000
 
 
