@@ -67,19 +67,18 @@ def apply_in_pandas_with_state(df):
         each, "row long", "n long", "append", "EventTimeTimeout")
 
 
-class Each(StatefulProcessor):
-    def init(self, handle):
-        pass
-
-    def handleInputRows(self, key, rows, timerValues):  # noqa: N802
-        for row in rows:
-            yield Row(row=row.row, time=row.time)
-
-    def close(self):
-        pass
-
-
 def transform_with_state(df):
+    class Each(StatefulProcessor):  # here, so that it travels whole
+        def init(self, handle):
+            pass
+
+        def handleInputRows(self, key, rows, timerValues):  # noqa: N802
+            for row in rows:
+                yield Row(row=row.row, time=row.time)
+
+        def close(self):
+            pass
+
     return df.groupBy("row").transformWithState(
         Each(), "row long, time timestamp", "append", "eventTime").select("row")
 
