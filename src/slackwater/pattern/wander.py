@@ -398,7 +398,8 @@ def _distinct(found: Found, first: int, at: int, m: int) -> None:
                     == found.counts[(first + j) * m:(first + j + 1) * m]).all() and (
                     found.rows[begin[i]:begin[i + 1]] == found.rows[begin[j]:begin[j + 1]]).all():
                 keep[i] = False
-                found.op[j] = min(found.op[i], found.op[j])  # a match is no partial one
+                # a match is no partial one
+                found.op[first + j] = min(found.op[first + i], found.op[first + j])
                 break
             y -= 1
     to, to_row = first, at
