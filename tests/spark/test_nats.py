@@ -84,8 +84,8 @@ def test_positions_are_the_messages_numbers(spark, nats_server, tmp_path):
     on_stream(nats_server, "PLACES", lambda jsm, name: jsm.delete_msg(name, 2))
     df = read_source(spark, config(nats_server, "PLACES", max_rows=2), placed=True)
     rows = [r for batch in drain(df, tmp_path / "checkpoint") for r in batch]
-    assert sorted((r._position.start, r.n) for r in rows if r.n) == [(n, n) for n in (1, 3, 4, 5)]
-    assert [r._position.start for r in rows if r._raw] == [2]
+    assert sorted((r._position, r.n) for r in rows if r.n) == [(n, n) for n in (1, 3, 4, 5)]
+    assert [r._position for r in rows if r._raw] == [2]
 
 
 def test_deleted_messages_are_told_and_expired_ones_end_the_query(spark, nats_server, tmp_path):

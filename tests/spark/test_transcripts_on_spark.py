@@ -123,17 +123,18 @@ def by_case(df: DataFrame) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def standing(told: list[dict[str, Any]]) -> list[Any]:
-    """The matches that were not taken back."""
-    found: dict[str, Any] = {}
+def standing(told: list[dict[str, Any]]) -> tuple[list[Any], list[Any]]:
+    """The matches that were not taken back, and the partial ones that timed out."""
+    found: dict[str, dict[str, Any]] = {"+": {}, "timed_out": {}}
     for row in told:
         assert row["status"] == "ready", row
-        if row["op"] == "+":
-            assert row["id"] not in found, "told twice"
-            found[row["id"]] = harness.chain(row["events"])
+        if row["op"] in found:
+            assert row["id"] not in found[row["op"]], "told twice"
+            found[row["op"]][row["id"]] = harness.chain(row["events"])
         else:
-            assert found.pop(row["id"]) == harness.chain(row["events"])
-    return sorted(found.values(), key=repr)
+            assert found["+"].pop(row["id"]) == harness.chain(row["events"])
+    matches, partial = (sorted(some.values(), key=repr) for some in found.values())
+    return matches, partial
 
 
 def lines(case: dict[str, Any], told: list[dict[str, Any]]) -> list[str]:
@@ -164,7 +165,8 @@ def check(found: dict[str, list[dict[str, Any]]], emit: str, queries: list[int],
                     want, got = sorted(want), sorted(got)
             else:
                 events = events_of(case)
-                want = sorted((chain_of(m, events) for m in case["matches"]), key=repr)
+                want = tuple(sorted((chain_of(m, events) for m in case.get(kind, [])), key=repr)
+                             for kind in ("matches", "timed_out"))
                 got = standing(told)
                 if "returns" in case:
                     want, got = (want, case["returns"]), (got, [t["returned"] for t in told])
