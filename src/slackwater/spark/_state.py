@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
-from pyspark.sql.types import BinaryType, StringType, StructField, StructType
+from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
 
 from slackwater.spark.near import Near
 
@@ -16,14 +16,17 @@ if TYPE_CHECKING:
 
 __all__ = ["NEAR", "STATE", "Head", "SparkStore", "StepStore"]
 
-STATE = "shard"
+STATE = "blobs"
 """The name of the one variable.  Spark analyses and compiles what each one needs anew in every
 task, 10 ms of it, so there is no second one."""
 NEAR = ""
 """The entry with the head and what is near."""
 # as types: for a text Spark's parser would be asked, in every task, too
 _NAME = StructType([StructField("name", StringType())])
-_BLOB = StructType([StructField("blob", BinaryType())])
+# the layout of what is kept is a column of its own: by a column more or less Spark refuses the
+# checkpoints of another layout, which it would else take for those of a query without state
+_BLOB = StructType([StructField("blob", BinaryType()), StructField("layout", IntegerType())])
+_LAYOUT = 2
 _LARGE = 1 << 22
 """Bytes: handing these over takes longer than the round trip does."""
 
@@ -71,7 +74,7 @@ class SparkStore:
         self._waiting.pop(name, None)
         self._near.remove(name)
         self._near.others = True
-        self._map.updateValue((name,), (blob,))
+        self._map.updateValue((name,), (blob, _LAYOUT))
 
     def drop(self, name: str) -> None:
         """Delete a blob."""
@@ -90,7 +93,7 @@ class SparkStore:
         for name, blob in self._waiting.items():
             was_near = near.remove(name)
             if blob is not None and not near.add(name, blob):
-                self._map.updateValue((name,), (blob,))
+                self._map.updateValue((name,), (blob, _LAYOUT))
                 near.others = True
             elif not was_near and near.others:
                 self._map.removeKey((name,))
@@ -98,7 +101,7 @@ class SparkStore:
         near.head = head.to_text()
         now = near.to_bytes()
         if now != self._kept:  # else a write, and a row in the checkpoint, that nobody needs
-            self._map.updateValue((NEAR,), (now,))
+            self._map.updateValue((NEAR,), (now, _LAYOUT))
             self._kept = now
 
 
