@@ -125,7 +125,7 @@ _LOOPBACK = {
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    # RocksDB, Arrow and the code need room beside the heap: the process is meant to stay below 2 GiB
+    # RocksDB, Arrow and the code need room beside the heap: the aim is a process below 2 GiB
     "spark.driver.memory": "1280m",
 }
 
