@@ -56,7 +56,7 @@ class Walk(NamedTuple):
     keys: NDArray     # records of `KEY`
     heap: Int64       # left and right below each row
     late_by: Int64    # per arrival: how far it came behind the watermark, 0 if it is not late
-    out: Int64        # the released rows, in order, and the arrival that released each
+    out: Int64        # two lines: the released rows, in order, and the arrival that released each
     total: Int64      # how many of them
 
 
@@ -97,18 +97,18 @@ def walk_over(key: Int64, time: Int64, n: Int64, held: int, mark: Int64, mark_n:
     keys["passed"], keys["mark"], keys["mark_n"], keys["root"] = NEVER, mark, mark_n, -1
     return Walk(held, False, time, n, key[held:], by_time, keys,
                 np.empty((rows, 2), np.int64), np.zeros(rows - held, np.int64),
-                np.empty((rows, 2), np.int64), np.zeros(1, np.int64))
+                np.empty((2, rows), np.int64), np.zeros(1, np.int64))
 
 
 def promise_walk(key: Int64, time: Int64, mark: Int64) -> Walk:
     """A walk for a stage that holds rows in a way of its own: a threshold is its watermark.
 
-    `out[j, 0]` becomes the watermark of arrival j's key after it.
+    `out[0, j]` becomes the watermark of arrival j's key after it.
     """
     none, keys = np.zeros(0, np.int64), np.zeros(len(mark), KEY)
     keys["mark"] = mark
     return Walk(0, True, time, none, key, none, keys, np.zeros((0, 2), np.int64),
-                np.zeros(len(time), np.int64), np.empty((len(time), 2), np.int64),
+                np.zeros(len(time), np.int64), np.empty((2, len(time)), np.int64),
                 np.zeros(1, np.int64))
 
 
@@ -150,13 +150,13 @@ def advance_to(w: Walk, k: int, theta: int, j: int, taken: int) -> None:
     key = keys[k]
     if promise:
         key.mark = max(key.mark, theta)
-        out[j, 0] = key.mark
+        out[0, j] = key.mark
     else:
         c = total[0]
         while key.root >= 0 and time[key.root] <= theta:
             i = key.root
             key.root = _melded(time, n, heap, heap[i, 0], heap[i, 1])
-            out[c, 0], out[c, 1] = i, j
+            out[0, c], out[1, c] = i, j
             c += 1
             key.mark, key.mark_n = time[i], n[i]
         if theta > key.passed:
@@ -168,7 +168,7 @@ def advance_to(w: Walk, k: int, theta: int, j: int, taken: int) -> None:
                     break
                 p += 1
                 if i < held or (i < held + taken and late_by[i - held] == 0):
-                    out[c, 0], out[c, 1] = i, j
+                    out[0, c], out[1, c] = i, j
                     c += 1
                     key.mark, key.mark_n = time[i], n[i]
             key.place = p
@@ -218,7 +218,7 @@ def _key_by_key(held: int, time: Int64, n: Int64, by_time: Int64, keys: NDArray,
             while root >= 0 and time[root] <= theta:
                 i = root
                 root = _melded(time, n, heap, heap[i, 0], heap[i, 1])
-                out[c, 0], out[c, 1] = i, j
+                out[0, c], out[1, c] = i, j
                 c += 1
                 mark, mark_n = time[i], n[i]
             if theta > passed:
@@ -229,7 +229,7 @@ def _key_by_key(held: int, time: Int64, n: Int64, by_time: Int64, keys: NDArray,
                         break
                     p += 1
                     if i < held or (i < held + j and late_by[i - held] == 0):
-                        out[c, 0], out[c, 1] = i, j
+                        out[0, c], out[1, c] = i, j
                         c += 1
                         mark, mark_n = time[i], n[i]
             i = held + j
@@ -244,19 +244,18 @@ def _key_by_key(held: int, time: Int64, n: Int64, by_time: Int64, keys: NDArray,
 
 
 @njit(cache=True, nogil=True)
-def _by_step(out: Int64, steps: int) -> Int64:
-    """Order released rows by the step that released them, keeping each key's order."""
+def _by_step(out: Int64, count: int, steps: int) -> None:
+    """Order the first released rows by the step that released them, keeping each key's order."""
     starts = np.zeros(steps + 1, np.int64)
-    for q in range(len(out)):
-        starts[out[q, 1] + 1] += 1
+    for q in range(count):
+        starts[out[1, q] + 1] += 1
     for s in range(steps):
         starts[s + 1] += starts[s]
-    ordered = np.empty_like(out)
-    for q in range(len(out)):
-        at = starts[out[q, 1]]
-        ordered[at, 0], ordered[at, 1] = out[q, 0], out[q, 1]
-        starts[out[q, 1]] += 1
-    return ordered
+    was = out[:, :count].copy()
+    for q in range(count):
+        at = starts[was[1, q]]
+        out[0, at], out[1, at] = was[0, q], was[1, q]
+        starts[was[1, q]] += 1
 
 
 def release_by(w: Walk, threshold: Int64) -> None:
@@ -291,9 +290,9 @@ def _arrivals_by_key(w: Walk) -> tuple[Int64, Int64]:
 
 
 def _settle(w: Walk, count: int) -> None:
-    """The first `count` rows of `out`, key by key, are what has left."""
+    """The first `count` places of `out`, key by key, are what has left."""
     if len(w.keys) > 1:
-        w.out[:count] = _by_step(w.out[:count], len(w.late_by))
+        _by_step(w.out, count, len(w.late_by))
     w.total[0] = count
 
 
@@ -315,7 +314,7 @@ def _up_to_marks(held: int, time: Int64, by_time: Int64, keys: NDArray, late_by:
             while mark[by_arrival[a]] < time[i]:
                 a += 1
             # a row at the watermark itself leaves when it comes
-            out[c, 0], out[c, 1] = i, max(by_arrival[a], i - held)
+            out[0, c], out[1, c] = i, max(by_arrival[a], i - held)
             c += 1
     return c
 
@@ -335,11 +334,12 @@ def released(w: Walk, last: Int64 | None = None) -> Released:
     begun = int(w.total[0])
     if last is not None:
         _pass_time(w, last)
-    out = w.out[:int(w.total[0])]
+    rows, step = w.out[:, :int(w.total[0])]
     if last is not None and len(last) > 1:
-        tail = out[begun:, 0]
-        out[begun:] = out[begun:][np.lexsort((w.n[tail], w.time[tail]))]
-    return Released(out[:, 0].copy(), out[:, 1].copy())
+        tail = rows[begun:]
+        order = np.lexsort((w.n[tail], w.time[tail]))
+        rows[begun:], step[begun:] = tail[order], step[begun:][order]
+    return Released(rows, step)
 
 
 def mark_of(w: Walk) -> tuple[Int64, Int64]:

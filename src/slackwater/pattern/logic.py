@@ -79,7 +79,7 @@ class MatchLogic(KeyedLogic):
         late_by = walk.late_by
         first = self._live.rows
         kept = self._runner.take_in(new.rows, new.time, new.n, given.slot, late_by > 0)
-        passed = Passed(given.slot, walk.out[:, 0].copy(), late_by, new.arrival)
+        passed = Passed(given.slot, walk.out[0], late_by, new.arrival)
         ready, refused = self._emit(first, kept, passed, new.n)
         late = np.flatnonzero(late_by)
         return Step([ready], late=new.rows.take(pa.array(late)), why_late=how_late(late_by[late]),

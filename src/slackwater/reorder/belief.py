@@ -68,8 +68,10 @@ class Belief:
         self._groups.touch(group)
         mask = np.ones(len(delay), bool)
         of, far = self._groups["of"], FACTOR * self._floor
-        away = _away(delay, group, of, far / 2)
-        who = _who(source, away, len(delay)) if len(away) else _NOBODY
+        who = _NOBODY
+        if source is not None:
+            away = _away(delay, group, of, far / 2)
+            who = _who(source, away, len(delay)) if len(away) else _NOBODY
         _judge(delay, group, who, of, far, mask)
         return mask
 
@@ -82,12 +84,11 @@ class Belief:
         self._groups.load(meta)
 
 
-def _who(source: pa.Array | None, rows: Int64, count: int) -> Int64:
-    """A number for the source of the rows that may be claims; −1: not known."""
+def _who(source: pa.Array, rows: Int64, count: int) -> Int64:
+    """A number for the source of the rows that may be claims; −1: not one of them."""
     who = np.full(count, -1)
-    if source is not None:
-        names = source.take(pa.array(rows)).to_pylist()
-        who[rows] = [zlib.crc32(repr(name).encode()) for name in names]
+    names = source.take(pa.array(rows)).to_pylist()
+    who[rows] = [zlib.crc32(repr(name).encode()) for name in names]
     return who
 
 
@@ -111,8 +112,9 @@ def _judge(delay: Float64, group: Int64, who: Int64, of: Any, far: float,
         if g.known == 0:  # there is nothing to compare the first one with
             g.known, g.least = 1, d
         size = abs(d - g.least)
-        g.rows += 1
-        believed = size <= max(far, FACTOR * g.believed)
+        if g.claims == 1:
+            g.rows += 1
+        believed = size <= far or size <= FACTOR * g.believed
         if not believed:
             by = who[j] if len(who) else -1
             recent = g.claims == 1 and g.rows <= _RECENT
@@ -121,6 +123,11 @@ def _judge(delay: Float64, group: Int64, who: Int64, of: Any, far: float,
             elif not recent or size < abs(g.claim - g.least):
                 # of two claims, the one that is nearer to what is known
                 g.claims, g.claim, g.by, g.rows = 1, d, by, 0
-        mask[j] = believed
-        if believed:
-            g.believed, g.least = max(g.believed, size), min(g.least, d)
+        if not believed:
+            mask[j] = False
+            continue
+        # next to no row changes them: a look is cheaper than a write
+        if size > g.believed:
+            g.believed = size
+        if d < g.least:
+            g.least = d

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from slackwater.core.compiled import njit
 from slackwater.core.events import NEVER
 from slackwater.core.release import Walk, release_by
 from slackwater.core.state.pages import Pages
@@ -183,6 +184,10 @@ class BufferEstimator(GroupEstimator):
         return buffer_ends(now, self.in_force(groups))
 
 
+@njit(cache=True, nogil=True)
 def buffer_ends(now: Int64, buffer: Float64) -> Int64:
     """The times for which a buffer has ended by now; parts of a microsecond are waited out."""
-    return now - np.ceil(buffer).astype(np.int64)
+    ends = np.empty(len(now), np.int64)
+    for j in range(len(now)):
+        ends[j] = now[j] - np.int64(np.ceil(buffer[j]))
+    return ends

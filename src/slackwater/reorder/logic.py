@@ -143,17 +143,14 @@ class ReorderLogic(KeyedLogic):
         new, before = given.new, 0
         payload, index = new.rows, rows
         if held is not None and len(held):
-            before = len(held)
-            self._buffer.leave(held, ~stays[:before])
-            old = rows < before
-            if old.any():
-                out = held.payload(rows[old])
-                index = np.empty(len(rows), np.int64)
-                index[old] = np.arange(len(out))
-                index[~old] = rows[~old] + (len(out) - before)
-                payload = pa.concat_batches([out, new.rows])
-            else:
-                index = rows - before
+            before, leaves = len(held), ~stays[:len(held)]
+            self._buffer.leave(held, leaves)
+            out = held.payload(np.flatnonzero(leaves))
+            payload = pa.concat_batches([out, new.rows])
+            if len(out) < before:  # those that stay are not among the rows of `payload`
+                place = np.concatenate([np.cumsum(leaves) - 1,
+                                        np.arange(len(out), len(out) + len(new))])
+                index = place[rows]
         kept = np.flatnonzero(stays[before:])
         self._buffer.add(Rows(given.slots[given.key[kept]], new.time[kept], new.n[kept],
                               new.rows.take(pa.array(kept))))
