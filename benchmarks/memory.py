@@ -27,11 +27,11 @@ class PeakMemory(threading.Thread):
             for pid in _tree(self._root):
                 try:
                     size = int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE
-                    words = Path(f"/proc/{pid}/cmdline").read_text()
+                    program = Path(f"/proc/{pid}/exe").readlink().name
                 except (OSError, IndexError):
                     continue  # it has ended
                 kind = "driver" if pid == self._root else (
-                    "worker" if "spark.daemon" in words or "pyspark.sql" in words else "jvm")
+                    "jvm" if program == "java" else "worker")
                 self.peaks[kind] = max(size, self.peaks.get(kind, 0))
 
     def stop(self) -> None:

@@ -31,6 +31,7 @@ from benchmarks.memory import PeakMemory
 from benchmarks.result import Result
 
 ROWS, BYTES, PARTITIONS = 5_000_000, 240, 3
+TURN = 30_000
 LIMIT = 2 << 30
 PATIENCE = 3600.0
 PIPELINE = """
@@ -51,12 +52,12 @@ sinks:
 """
 
 
-def values(rows: int, first: int) -> Iterator[bytes]:
+def values(numbers: range) -> Iterator[bytes]:
     """JSON of the size asked for: events of a few devices, up to three seconds out of order."""
-    rng = random.Random(first)
+    rng = random.Random(numbers.start)
     begin = 1_700_000_000
     fill = "".join(rng.choices("0123456789abcdef", k=BYTES * 64))
-    for i in range(first, rows, PARTITIONS):
+    for i in numbers:
         at = begin * 1000 + i // 10 - rng.randrange(3000)
         stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at // 1000))
         head = (f'{{"time":"{stamp}.{at % 1000:03d}Z","device":"d{i % 16}","value":{i % 997}.5,'
@@ -72,8 +73,11 @@ def run(rows: int = ROWS) -> list[Result]:
     broker.start()
     try:
         broker.create("waiting", PARTITIONS)
-        for partition in range(PARTITIONS):
-            broker.send("waiting", values(rows, partition), partition=partition, patience=600)
+        # in turn, as producers do: a partition that is written after another has come later, too
+        for first in range(0, rows, TURN):
+            for partition in range(PARTITIONS):
+                numbers = range(first + partition, min(first + TURN, rows), PARTITIONS)
+                broker.send("waiting", values(numbers), partition=partition, patience=600)
         file = folder / "pipeline.yaml"
         file.write_text(PIPELINE.format(jars=",".join(map(str, spark_kafka())),
                                         servers=broker.address))

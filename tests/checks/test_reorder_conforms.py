@@ -18,8 +18,13 @@ CASES = [
     for name, check in yield_checks(Reorder(GIVEN.get(policy, policy), ROLES),
                                    sample_events())
 ]
+SHARED = [  # what a group of keys is estimated by is forgotten with the last of them
+    as_param.param(f"{policy} by scope", name, check)
+    for policy in ("KSlack", "DropRatio", "Tide")
+    for name, check in yield_checks(Reorder(policy, ROLES, scope="key"), sample_events())
+]
 
 
-@pytest.mark.parametrize("check", CASES)
+@pytest.mark.parametrize("check", [*CASES, *SHARED])
 def test_policy(check):
     check()

@@ -3,11 +3,12 @@
 Adds to `StageLogic` what these have in common: the slots of keys, the arrival clock with its rows
 in doubt (see `clock`), and forgetting.
 
-**Forgetting.** A key that has been silent for longer than `forget_after` on the arrival clock
-starts afresh with its next row, whether its state is still there or not; so when the state is
-really let go changes no result.  What it had released is older than that row by nearly
-`forget_after`; to keep the promise of order without remembering, rows of a key that is new (or new
-again) are late if they are older than that, once the stream itself has run for so long.
+**Forgetting.** A key that has been silent for longer than `silence` on the arrival clock starts
+afresh with its next row, whether its state is still there or not; so when the state is really let
+go changes no result.  What it had released was at most `max_future_skew` ahead of its last arrival;
+to keep the promise of order without remembering, rows of a key that is new (or new again) are late
+if they are older than that, once the stream itself has run for so long.  Users say `forget_after`,
+the age up to which such rows are taken: `silence_before` adds the skew to it.
 Without key columns nothing is forgotten.
 
 **Promises.** A stage that follows wants to know how far this one has come, silent keys included.
@@ -45,7 +46,7 @@ from slackwater.core.state.keys import Keys
 from slackwater.core.state.pages import Pages
 from slackwater.core.steps import merged, stamped
 
-__all__ = ["ARRIVAL_JUMP", "Keyed", "KeyedLogic"]
+__all__ = ["ARRIVAL_JUMP", "Keyed", "KeyedLogic", "silence_before"]
 
 Int64 = NDArray[np.int64]
 _SWEEP = 4096  # rows after which a look at all keys is worth it, however few there are
@@ -56,6 +57,17 @@ ARRIVAL_JUMP = 86_400_000_000
 Shorter jumps are left alone: partitions of a topic that are read unevenly after a standstill look
 like that, too.
 """
+
+
+def silence_before(forget_after: int | None, max_future_skew: int) -> int | None:
+    """How long a key is silent before it is forgotten, so that rows up to `forget_after` old count.
+
+    Examples
+    --------
+    >>> silence_before(60, 5)
+    65
+    """
+    return None if forget_after is None else min(forget_after + max_future_skew, FOREVER)
 
 
 @dataclass(frozen=True)
@@ -83,18 +95,18 @@ class Keyed:
 class KeyedLogic(StageLogic):
     """A running stage with keys.
 
-    Parameters as `StageLogic`; `forget_after` (None: never), and the `sources` whose own promises
-    are combined (see `punctuation`).
+    Parameters as `StageLogic`; the `silence` after which a key is forgotten (None: never), and the
+    `sources` whose own promises are combined (see `punctuation`).
     """
 
     def __init__(self, name: str, roles: Roles, store: Store, *, max_future_skew: int,
-                 max_delay: int | None = None, forget_after: int | None = None,
+                 max_delay: int | None = None, silence: int | None = None,
                  sources: tuple[str, ...] | None = None) -> None:
         super().__init__(name, roles, store, max_future_skew=max_future_skew, max_delay=max_delay)
         self.keys = Keys("keys", roles.key, store)
         self.clocks = Pages("clocks", {"clock": np.int64(NEVER)}, store)
         self.punctuation = Punctuation(sources, store)
-        self.forget_after = forget_after if roles.key else None
+        self.silence = silence if roles.key else None
         self.now = self.began = NEVER
         """The greatest and the first arrival of the stage."""
         derived = roles.arrival is None
@@ -372,7 +384,7 @@ class KeyedLogic(StageLogic):
         self.taken = n
         stop, again = len(slot), NONE
         steps: list[Step] = []
-        waits = [w for w in (self.forget_after, self.promise) if w is not None]
+        waits = [w for w in (self.silence, self.promise) if w is not None]
         if waits and len(slot):
             self.clocks.need(slot[at:])
             stop, silent = silences(slot, arrival, at, self.clocks["clock"], self._numbers,
@@ -383,10 +395,10 @@ class KeyedLogic(StageLogic):
         begun = np.concatenate([fresh, again]) if len(again) else fresh
         self.punctuation.forget(again)
         floor = np.maximum(self.punctuation.of(begun), self.promised if self.shared else NEVER)
-        if self.forget_after is not None and len(begun):
+        if self.silence is not None and len(begun):
             first = first_arrivals(slot, arrival, at, begun, self._numbers)
-            old = first > self.began + self.forget_after
-            floor[old] = np.maximum(floor[old], first[old] - self.forget_after + self._ahead)
+            old = first > self.began + self.silence
+            floor[old] = np.maximum(floor[old], first[old] - self.silence + self._ahead)
         if len(begun):
             self.begin_keys(begun, floor, n)
             self.clocks.reset(again)
@@ -397,7 +409,7 @@ class KeyedLogic(StageLogic):
         """Let time pass for keys that were silent; which of them start afresh."""
         first = first_arrivals(slot, arrival, at, silent, self._numbers)
         gap = first - self.clocks["clock"][silent]
-        over = gap > (FOREVER if self.forget_after is None else self.forget_after)
+        over = gap > (FOREVER if self.silence is None else self.silence)
         if self.promise is not None:
             kept = ~over & (gap > self.promise)
             if kept.any():
@@ -419,8 +431,8 @@ class KeyedLogic(StageLogic):
         if not at_once and self._since_sweep < max(self.remembered() // 2, _SWEEP):
             return
         self._since_sweep = 0
-        if self.forget_after is not None:
-            self._forget_keys(self.forget_after)
+        if self.silence is not None:
+            self._forget_keys(self.silence)
         self.forget_more()
 
     def _forget_keys(self, silence: int) -> None:

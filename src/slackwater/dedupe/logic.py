@@ -34,7 +34,7 @@ class DedupeLogic(KeyedLogic):
         within, ahead = config.within, config.max_future_skew
         assert isinstance(within, int)
         assert isinstance(ahead, int)
-        super().__init__("dedupe", config.roles, store, max_future_skew=ahead, forget_after=within)
+        super().__init__("dedupe", config.roles, store, max_future_skew=ahead, silence=within)
         self._why = ("duplicate: a row with this id arrived before, within "
                      f"{format_duration(within)}")
         self.holds_in(None)

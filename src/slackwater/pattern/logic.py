@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from slackwater.core.events import NEVER
 from slackwater.core.kernel import Store
-from slackwater.core.keyed import Keyed, KeyedLogic
+from slackwater.core.keyed import Keyed, KeyedLogic, silence_before
 from slackwater.core.outcome import outcome
 from slackwater.core.release import promise_walk
 from slackwater.core.stage import NONE, Step, how_late, role_names
@@ -43,7 +43,8 @@ class MatchLogic(KeyedLogic):
     def __init__(self, config: Match, store: Store) -> None:
         super().__init__("match", config.roles, store,
                          max_future_skew=config.max_future_skew,  # type: ignore[arg-type]
-                         forget_after=config.forget_after,  # type: ignore[arg-type]
+                         silence=silence_before(config.forget_after,  # type: ignore[arg-type]
+                                                config.max_future_skew),  # type: ignore[arg-type]
                          sources=config.sources)
         self._config = config
         self._estimator = config.policy.estimator(store)

@@ -15,17 +15,16 @@ from slackwater.core.compiled import njit
 from slackwater.core.errors import DataError
 from slackwater.core.events import FOREVER, NEVER
 from slackwater.core.kernel import Store
-from slackwater.core.keyed import Keyed, KeyedLogic
+from slackwater.core.keyed import Keyed, KeyedLogic, silence_before
 from slackwater.core.release import mark_of, released, walk_over
-from slackwater.core.slots import positions, silences
+from slackwater.core.slots import positions
 from slackwater.core.stage import NONE, Step, empty_rows, how_late, role_names
 from slackwater.core.state.buffer import Buffer, Held, Rows
-from slackwater.core.state.keys import Keys
 from slackwater.core.state.marks import Marks
 from slackwater.core.state.order import order_of
-from slackwater.core.state.pages import Pages
 from slackwater.core.steps import merged, stamped
 from slackwater.reorder.estimator import NO_SEQUENCE, Explains, Seen
+from slackwater.reorder.heard import Heard
 from slackwater.reorder.policy import Policy
 
 if TYPE_CHECKING:
@@ -39,23 +38,26 @@ Int64 = NDArray[np.int64]
 class ReorderLogic(KeyedLogic):
     """A running `Reorder`."""
 
+    version = 3
+
     def __init__(self, config: Reorder, store: Store) -> None:
         policy = config.policy
         assert isinstance(policy, Policy)
         super().__init__("reorder", config.roles, store,
                          max_future_skew=config.max_future_skew,  # type: ignore[arg-type]
                          max_delay=config.max_delay,  # type: ignore[arg-type]
-                         forget_after=config.forget_after,  # type: ignore[arg-type]
+                         silence=silence_before(config.forget_after,  # type: ignore[arg-type]
+                                                config.max_future_skew),  # type: ignore[arg-type]
                          sources=config.sources)
         self._config, self._policy = config, policy
         self._estimator = policy.estimator(store, literal=config.literal)
         self._marks = Marks.of_groups("marks", store)
-        self._groups = None if config.scope is None else Keys("groups", config.scope, store)
+        forget: Any = config.forget_after
+        self._groups = None if config.scope is None else Heard("groups", config.scope, store,
+                                                               forget)
         within = config.roles.key if config.scope is None else config.scope
-        self._sources = (Keys("sources", (*within, config.roles.source), store)
+        self._sources = (Heard("sources", (*within, config.roles.source), store, forget)
                          if policy.needs_source and config.roles.source else None)
-        self._heard = Pages("heard", {"at": np.int64(NEVER)}, store)  # each source's last arrival
-        self._source_numbers = np.full(1, -1)
         self._buffer = Buffer("held", store, self._marks.gone)
         self.holds_in(self._buffer)
         self._in_force = float("nan")
@@ -63,22 +65,24 @@ class ReorderLogic(KeyedLogic):
     # -- steps ----------------------------------------------------------------------------------
 
     def take_keyed(self, given: Keyed) -> Step:
-        """Take arrivals; a source that has been silent for long starts afresh."""
-        if self._sources is None:
-            return self._take(given, None)
+        """Take arrivals; sources and groups that have been silent for long start afresh."""
+        group, source = self._meet(given)
+        if self._sources is None and self._groups is None:
+            return self._take(given, group, None)
         steps: list[Step] = []
-        source, at = self._meet(given), 0
+        at = 0
         while at < len(given) or not steps:
-            stop = self._restart_sources(source, given.new.arrival, at)
-            step = self._take(given.part(at, stop), source[at:stop])
+            stop = self._start_again(group, source, given.new.arrival, at)
+            step = self._take(given.part(at, stop), group[at:stop],
+                              None if source is None else source[at:stop])
             steps.append(step if stop - at == len(given) else stamped(step))
             at = stop
         return merged(steps)
 
-    def _take(self, given: Keyed, source: Int64 | None) -> Step:
+    def _take(self, given: Keyed, group: Int64, source: Int64 | None) -> Step:
         """Release by each arrival's threshold, judge it, hold it."""
         new = given.new
-        seen = self._seen(given, source)
+        seen = self._seen(given, group, source)
         bound = self._estimator.look(seen)
         held = (self._buffer.upto(given.slots, _greatest(bound, given.key, len(given.slots)))
                 if len(self._buffer) else None)
@@ -261,59 +265,61 @@ class ReorderLogic(KeyedLogic):
         if self._groups is None:
             self._estimator.reset(slots)
 
-    def _seen(self, given: Keyed, source: Int64 | None) -> Seen:
+    def _seen(self, given: Keyed, group: Int64, source: Int64 | None) -> Seen:
         new, roles = given.new, self.roles
-        group = given.slot
-        if self._groups is not None:
-            group, fresh = self._groups.slots(new.rows)
-            self._estimator.grow(self._groups.room, 0)
-            self._estimator.reset(fresh)
-            self._marks["group"][given.slot] = group
         sequence = None
         if self._policy.needs_source and roles.sequence:
             sequence = running_numbers(new.rows.column(roles.sequence))
         return Seen(new.time, new.arrival, group, source, sequence,
                     None if roles.source is None else new.rows.column(roles.source))
 
-    def _meet(self, given: Keyed) -> Int64:
-        """The slot of each row's source."""
-        assert self._sources is not None
-        source, fresh = self._sources.slots(given.new.rows)
-        self._heard.grow(self._sources.room)
-        self._heard.reset(fresh)
-        self._estimator.grow(0, self._sources.room)
-        self._estimator.reset_sources(fresh)
-        if len(self._source_numbers) < self._sources.room:
-            self._source_numbers = np.full(2 * self._sources.room, -1)
-        return source
+    def _meet(self, given: Keyed) -> tuple[Int64, Int64 | None]:
+        """The slots of each row's group, which is its key where there is no scope, and source."""
+        group, source = given.slot, None
+        if self._groups is not None:
+            slot = group
+            group, fresh = self._groups.meet(given.new.rows)
+            self._estimator.grow(self._groups.room, 0)
+            self._estimator.reset(fresh)
+            self._marks.touch(slot)
+            self._marks["group"][slot] = group
+        if self._sources is not None:
+            source, fresh = self._sources.meet(given.new.rows)
+            self._estimator.grow(0, self._sources.room)
+            self._estimator.reset_sources(fresh)
+        return group, source
 
-    def _restart_sources(self, source: Int64, arrival: Int64, at: int) -> int:
-        """Start sources afresh that have been silent for long; where this piece ends."""
-        stop = len(source)
-        self._heard.touch(source)
-        heard = self._heard["at"]
-        if self._config.forget_after is not None:
-            stop, again = silences(source, arrival, at, heard, self._source_numbers,
-                                   self._config.forget_after)
+    def _start_again(self, group: Int64, source: Int64 | None, arrival: Int64, at: int) -> int:
+        """Start groups and sources afresh that have been silent for long; where this piece ends."""
+        stop = len(arrival)
+        if self._groups is not None:
+            stop, again = self._groups.silences(group, arrival, at)
+            self._estimator.reset(again)
+        if self._sources is not None and source is not None:
+            first, again = self._sources.silences(source[:stop], arrival[:stop], at)
             self._estimator.reset_sources(again)
-        np.maximum.at(heard, source[at:stop], arrival[at:stop])
+            stop = min(stop, first)
+            self._sources.hear(source[at:stop], arrival[at:stop])
+        if self._groups is not None:
+            self._groups.hear(group[at:stop], arrival[at:stop])
         return int(stop)
 
     def remembered(self) -> int:
-        """Keys and sources."""
-        return len(self.keys) + (0 if self._sources is None else len(self._sources))
+        """Keys, groups and sources."""
+        return len(self.keys) + sum(len(h) for h in (self._groups, self._sources) if h is not None)
 
     def forget_more(self) -> None:
-        """Forget silent sources, too."""
-        forget: Any = self._config.forget_after
-        if self._sources is None or forget is None:
-            return
-        live = self._sources.live()
-        self._heard.need(live)
-        gone = live[self._heard["at"][live] < self.now - forget * 5 // 4]
-        if len(gone):
+        """Forget silent groups and sources, too."""
+        if self._groups is not None:
+            live = self.keys.live()
+            self._marks.need(live)
+            # a key that still holds rows needs its group, however silent
+            gone = np.setdiff1d(self._groups.silent(self.now), self._marks["group"][live])
+            self._estimator.reset(gone)
+            self._groups.forget(gone)
+        if self._sources is not None:
+            gone = self._sources.silent(self.now)
             self._estimator.reset_sources(gone)
-            self._heard.reset(gone)
             self._sources.forget(gone)
 
     # -- state ----------------------------------------------------------------------------------
@@ -330,7 +336,6 @@ class ReorderLogic(KeyedLogic):
         return {**super().save(), "marks": self._marks.save(), "held": self._buffer.save(),
                 "groups": None if self._groups is None else self._groups.save(),
                 "sources": None if self._sources is None else self._sources.save(),
-                "heard": self._heard.save(),
                 "estimator": self._estimator.save(), "in_force": self._in_force}
 
     def load(self, meta: Mapping[str, Any]) -> None:
@@ -341,7 +346,6 @@ class ReorderLogic(KeyedLogic):
             self._groups.load(meta["groups"])
         if self._sources is not None:
             self._sources.load(meta["sources"])
-        self._heard.load(meta["heard"])
         self._estimator.load(meta["estimator"])
         self._buffer.load(meta["held"])
         self._in_force = meta["in_force"]

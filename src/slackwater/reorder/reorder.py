@@ -36,9 +36,10 @@ class Reorder(Stage):
     max_delay
         A row stamped further behind its arrival is quarantined; None: no row is too old to be late.
     forget_after
-        A key that is silent for longer than this on the arrival clock starts afresh with its next
-        row (see `slackwater.core.keyed`); make it longer than the longest delay that is not to be
-        lost. None: keys are kept for ever.
+        A key that is silent for longer than this and `max_future_skew` together, on the arrival
+        clock, starts afresh with its next row (see `slackwater.core.keyed`); make it longer than
+        the longest delay that is not to be lost. The values of a `scope`, and sources, start afresh
+        after this time alone. None: all are kept for ever.
     literal
         Let the policy learn from every row, as its paper has it. Otherwise a single row, or a
         single source, with a delay far beyond all others teaches nothing (see

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from slackwater.core.durations import format_duration
 from slackwater.core.errors import ConfigError, SnapshotError, did_you_mean
 from slackwater.core.kernel import Out, Store
-from slackwater.core.keyed import Keyed, KeyedLogic
+from slackwater.core.keyed import Keyed, KeyedLogic, silence_before
 from slackwater.core.stage import NONE, Step, empty_rows, role_names, slot_of
 from slackwater.core.state.buffer import Buffer
 from slackwater.core.state.keys import Keys
@@ -53,7 +53,8 @@ class SyncLogic(KeyedLogic):
         assert roles.source is not None
         super().__init__("synchronise", roles, store,
                          max_future_skew=config.max_future_skew,  # type: ignore[arg-type]
-                         forget_after=config.forget_after)  # type: ignore[arg-type]
+                         silence=silence_before(config.forget_after,  # type: ignore[arg-type]
+                                                config.max_future_skew))  # type: ignore[arg-type]
         self.config = config
         self._names = Keys("members", (*roles.key, roles.source), store)
         self._marks = Pages("marks", {"of": KEY}, store)

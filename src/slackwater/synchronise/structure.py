@@ -41,7 +41,7 @@ class ClassicLogic(SyncLogic):
 
     def __init__(self, config: Classic, store: Store) -> None:
         super().__init__(config, store)
-        self.forget_after = None  # the structures have a bit per source that ever joined
+        self.silence = None  # the structures have a bit per source that ever joined
         self._pools: dict[int, Pool] = {}
 
     @property
