@@ -31,7 +31,6 @@ from benchmarks.memory import PeakMemory
 from benchmarks.result import Result
 
 ROWS, BYTES, PARTITIONS = 5_000_000, 240, 3
-TURN = 30_000
 LIMIT = 2 << 30
 PATIENCE = 3600.0
 PIPELINE = """
@@ -52,12 +51,12 @@ sinks:
 """
 
 
-def values(numbers: range) -> Iterator[bytes]:
+def values(rows: int) -> Iterator[bytes]:
     """JSON of the size asked for: events of a few devices, up to three seconds out of order."""
-    rng = random.Random(numbers.start)
+    rng = random.Random(1)
     begin = 1_700_000_000
     fill = "".join(rng.choices("0123456789abcdef", k=BYTES * 64))
-    for i in numbers:
+    for i in range(rows):
         at = begin * 1000 + i // 10 - rng.randrange(3000)
         stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at // 1000))
         head = (f'{{"time":"{stamp}.{at % 1000:03d}Z","device":"d{i % 16}","value":{i % 997}.5,'
@@ -74,10 +73,7 @@ def run(rows: int = ROWS) -> list[Result]:
     try:
         broker.create("waiting", PARTITIONS)
         # in turn, as producers do: a partition that is written after another has come later, too
-        for first in range(0, rows, TURN):
-            for partition in range(PARTITIONS):
-                numbers = range(first + partition, min(first + TURN, rows), PARTITIONS)
-                broker.send("waiting", values(numbers), partition=partition, patience=600)
+        broker.send("waiting", values(rows), in_turn=PARTITIONS, patience=600)
         file = folder / "pipeline.yaml"
         file.write_text(PIPELINE.format(jars=",".join(map(str, spark_kafka())),
                                         servers=broker.address))

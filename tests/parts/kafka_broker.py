@@ -74,8 +74,11 @@ class KafkaBroker(Server):
 
     def send(self, topic: str, values: Iterable[bytes | None], key: bytes | None = None,
              partition: int | None = None, patience: float = 120,
-             headers: list[tuple[str, bytes]] | None = None) -> None:
-        """Send until acknowledged, through broker deaths; idempotent, so each value once."""
+             headers: list[tuple[str, bytes]] | None = None, in_turn: int = 0) -> None:
+        """Send until acknowledged, through broker deaths; idempotent, so each value once.
+
+        With `in_turn` one value after the other to each of so many partitions.
+        """
         failed: list[str] = []
 
         def heard(error: object, _record: object) -> None:
@@ -86,7 +89,9 @@ class KafkaBroker(Server):
         where = {} if partition is None else {"partition": partition}
         if headers is not None:
             where["headers"] = headers
-        for value in values:
+        for number, value in enumerate(values):
+            if in_turn:
+                where["partition"] = number % in_turn
             while True:
                 try:
                     producer.produce(topic, value, key=key, on_delivery=heard, **where)
