@@ -65,6 +65,9 @@ def local_session(app: str = "slackwater", *, cores: int = 2, log: Path | None =
         Further Spark settings.
     """
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    # each of the JVM's many threads would get a heap of its own for what is not Java's (RocksDB,
+    # Arrow), and none of them gives back what it had at its peak
+    os.environ.setdefault("MALLOC_ARENA_MAX", "2")
     light_home()
     return _classic(app, f"local[{cores}]", log, {
         # one shard a core: more only adds a task's fixed cost to every micro-batch
@@ -73,6 +76,9 @@ def local_session(app: str = "slackwater", *, cores: int = 2, log: Path | None =
         # micro-batch writes to a checkpoint on a local disk: a hundred milliseconds; this one is
         # the same without, and a rename on a local disk is atomic either way
         "spark.sql.streaming.checkpointFileManagerClass": _PLAIN_FILES,
+        # RocksDB fills 64 MiB per store in memory, twice, before it writes them to its files; held
+        # rows leave long before that, and all stores of an embedded session are in one process
+        "spark.sql.streaming.stateStore.rocksdb.writeBufferSizeMB": "16",
         # on one machine a shuffle is a file in memory: compressing it takes longer than writing it
         "spark.shuffle.compress": "false",
         # workers are forked with everything loaded: the kernels and their compiler take seconds.
