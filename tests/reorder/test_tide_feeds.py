@@ -52,7 +52,7 @@ def test_feeds(name, loss):
 BEYOND = {"heavy_heads": 3.0, "fast_stalls": 2.0}
 WAITS = {"heads_of_line": 5.5,  # a constant that gives up all stalls, just as many as may be late
          "whole_hours": 3.0,    # … or all that is two hours late
-         "commits": 10.0, "phones": 8.0}  # patience comes down more slowly than they last
+         "commits": 10.0}       # patience comes down more slowly than they last
 ROWS = 40_000
 
 
