@@ -76,7 +76,7 @@ def test_a_regular_source_foretells_nearly_its_period():
 def test_a_first_gap_of_nothing_does_not_hide_a_rhythm():
     """Two events of one time at the start: the mean gap begins at nothing."""
     rng = np.random.default_rng(4)
-    assert edge_of(taught([0.0, *(1000 + rng.uniform(-20, 20, 40))]), 2.0) > 800
+    assert edge_of(taught([0.0, *(1000 + rng.uniform(-20, 20, 60))]), 2.0) > 600
 
 
 def test_a_poisson_source_foretells_nothing():

@@ -90,7 +90,8 @@ def learn_gap(s: Records, gap: float) -> None:
     if gap < s.low:
         s.low = max(gap, s.low - s.gap / 4)
     else:
-        s.low += (min(gap, 2 * s.gap) - s.low) * rate
+        # half as fast as the mean settles: a low end that is still rising foretells too much
+        s.low += (min(gap, 2 * s.gap) - s.low) * max(_MEMORY, 0.5 / s.count)
 
 
 @njit(cache=True)
