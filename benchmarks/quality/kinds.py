@@ -3,7 +3,7 @@
 Delays of many laws (light and heavy tails, steps, ramps, a daily rhythm), sources that keep their
 order and that do not, stalls and outages of the network, flushes and polls, sources that come, go
 and end, a receiver whose clock is behind, and one source whose clock is wrong.  The last seven were
-made after `Tide` was settled: nothing in it was chosen by them.
+made after the first version of `Tide` was settled.
 """
 
 from __future__ import annotations

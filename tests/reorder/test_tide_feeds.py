@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from benchmarks.quality.kinds import KINDS
+from benchmarks.quality.kinds import KINDS, events_of
 from benchmarks.quality.promise import figures, waited
 from slackwater.datasets import read_dataset
 from slackwater.evaluate.live import best_constant
@@ -50,7 +52,7 @@ def test_feeds(name, loss):
 BEYOND = {"heavy_heads": 3.0, "fast_stalls": 2.0}
 WAITS = {"heads_of_line": 5.5,  # a constant that gives up all stalls, just as many as may be late
          "whole_hours": 3.0,    # … or all that is two hours late
-         "commits": 10.0, "phones": 8.0}  # patience comes down more slowly than they last
+         "commits": 10.0}       # patience comes down more slowly than they last
 ROWS = 40_000
 
 
@@ -61,6 +63,21 @@ def test_the_promise_is_kept_on_generated_streams(name):
         assert late <= BEYOND.get(name, 1.2)
         if best > 0:
             assert wait <= WAITS.get(name, 2) * best
+
+
+def test_a_newcomer_is_not_waited_for_more_patiently_the_longer_the_stream_has_run():
+    """Ten sources for 290,000 rows; then one more that sends a few events, and no more."""
+    old = events_of("swapped", 1, 300_000)
+    rows = np.arange(290_000, 290_000 + 5 * 200, 200)
+    order = np.argsort(np.append(np.arange(len(old)), rows + 0.5))
+    events = replace(
+        old, time=np.append(old.time, old.time[rows])[order],
+        arrival=np.append(old.arrival, old.arrival[rows])[order],
+        key=np.zeros(len(order), np.int64),
+        source=np.append(old.source, np.full(5, 10))[order], sources=(*old.sources, "brief"))
+    done = run(events, Tide(loss=0.01))
+    wait = (done.released - events.arrival)[~done.late] / 1e6
+    assert wait[-9000:].max() < 5, "as long as the stream had lasted, when patience only drifted"
 
 
 def test_what_stalls_have_taught_is_not_forgotten():

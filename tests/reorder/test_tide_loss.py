@@ -124,3 +124,5 @@ def test_recordings(recordings):
         assert open_.latency_ms["mean"] <= 0.35 * bsttda.latency_ms["mean"]
         assert closed.not_compensated <= kslack.not_compensated
         assert closed.latency_ms["mean"] <= 0.2 * kslack.latency_ms["mean"]
+        _, loose = evaluate(events, ["tide"], loss=0.01)
+        assert loose.wait_ratio <= 0.5

@@ -73,6 +73,12 @@ def test_a_regular_source_foretells_nearly_its_period():
     assert 900 < edge_of(taught(1000 + rng.uniform(-20, 20, 2000)), 2.0) <= 985
 
 
+def test_a_first_gap_of_nothing_does_not_hide_a_rhythm():
+    """Two events of one time at the start: the mean gap begins at nothing."""
+    rng = np.random.default_rng(4)
+    assert edge_of(taught([0.0, *(1000 + rng.uniform(-20, 20, 60))]), 2.0) > 600
+
+
 def test_a_poisson_source_foretells_nothing():
     rng = np.random.default_rng(2)
     assert edge_of(taught(rng.exponential(1000, 5000)), 2.0) == 0

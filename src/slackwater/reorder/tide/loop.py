@@ -10,6 +10,7 @@ from slackwater.core.release import Walk, advance_to, take
 from slackwater.reorder.tide.control import (
     WARM_UP,
     answer,
+    answer_for_stranger,
     binder_code,
     count_row,
     learn_group,
@@ -115,7 +116,7 @@ def _limits(g: Records, now: int, lull: bool, loss: float, alone: bool,
     if g.missing > 0 and g.rows < _MEET * (g.met + g.missing):
         return now - stranger_reach(g, start), UNHEARD
     if not alone and g.rows - g.joined <= _GUARD / loss:
-        return now - stranger_reach(g, patience_of(g, g.stranger)), UNKNOWN
+        return now - stranger_reach(g, g.stranger), UNKNOWN
     return int(FAR), CAUGHT_UP
 
 
@@ -162,7 +163,7 @@ def _threshold(g: Records, sources: Records, now: int, lull: bool, least: int, w
     by_strangers, why = _limits(g, now, lull, loss, alone, start_patience)
     theta, binder, whom = least, NOBODY, who
     if least >= FAR:  # nobody is waited for: an unknown source may come as late as any
-        theta = now - stranger_reach(g, patience_of(g, g.stranger))
+        theta = now - stranger_reach(g, g.stranger)
         why = UNKNOWN if why == CAUGHT_UP else why
     if by_strangers < theta or least >= FAR:
         theta, whom = min(theta, by_strangers), -1
@@ -254,7 +255,7 @@ def run(
         if stranger:
             g.joined = g.rows
         count_row(g, late_by > 0, t < g.before, loss)
-        news = look_at(g, s, stranger, t, float(delay), loss)
+        news = 1.0 if odd else look_at(g, s, float(delay), loss)
         paid = pay(g, sources, news, loss)
         if paid >= 0:
             _note(changed, paid)
@@ -262,9 +263,9 @@ def run(
             if longest >= 0 and excess > longest:
                 g.cut += 1
             elif stranger:
-                g.stranger = answer(g, s, True, g.stranger, t, float(delay))
+                answer_for_stranger(g, float(delay))
             else:
-                s.patience = answer(g, s, False, s.patience, t, float(delay))
+                answer(g, s, t, float(delay))
 
         # 4. what it teaches
         if odd:

@@ -83,11 +83,15 @@ def learn_gap(s: Records, gap: float) -> None:
     gap = max(gap, 0.0)
     if s.count == 1:
         s.low = s.gap = gap
-    s.gap += (min(gap, _CLIP * s.gap + 1) - s.gap) * rate
+    size = gap
+    if s.count > _SETTLED:  # before that the mean itself is an accident: the first gap may be none
+        size = min(gap, _CLIP * s.gap + 1)
+    s.gap += (size - s.gap) * rate
     if gap < s.low:
         s.low = max(gap, s.low - s.gap / 4)
     else:
-        s.low += (min(gap, 2 * s.gap) - s.low) * _MEMORY
+        # half as fast as the mean settles: a low end that is still rising foretells too much
+        s.low += (min(gap, 2 * s.gap) - s.low) * max(_MEMORY, 0.5 / s.count)
 
 
 @njit(cache=True)

@@ -66,7 +66,7 @@ GROUP = np.dtype([
     ("odd_rows", np.int64),   # … and their rows, which do not count
     ("cut", np.int64),        # late rows that `max_timeout` cost
     ("patience", np.float64),  # what all sources' patience has in common
-    ("stranger", np.float64),  # its factor for new and absent sources
+    ("stranger", np.float64),  # the patience with new and absent sources
     ("least", np.float64),    # low end of all delays
     ("spread", np.float64),   # median distance from it
     ("gap", np.float64),      # mean time between arrivals
@@ -93,6 +93,6 @@ def fresh_group(patience: float, stranger: float, declared: int) -> Records:
     for name in ("now", "theta", "instant", "top", "before"):
         group[name] = NEVER
     group["first"] = -1
-    group["patience"], group["stranger"] = patience, stranger / patience
+    group["patience"], group["stranger"] = patience, stranger
     group["missing"], group["joined"], group["binder"] = declared, 0, NOBODY
     return group
