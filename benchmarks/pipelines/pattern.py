@@ -10,7 +10,8 @@ TO NEXT ROW.  Both have a clock that is the greatest time so far, and wait `SLAC
 
 Start-up is left out: of ours, the first micro-batch of a million rows; of PyFlink's, the time of a
 job over so many.  The next millions count.  Matches are compared over the first million.  PyFlink
-needs packages that contradict ours, so it has an environment of its own in .cache/flink.
+needs packages that contradict ours, so it has an environment of its own, made on first use in the
+user's cache: ~/.cache/slackwater/flink.
 
 And how the cost grows on Spark, for the shapes of streams that matchers fear: micro-batches of the
 same size, the later ones against the earlier ones.
@@ -18,6 +19,7 @@ same size, the later ones against the earlier ones.
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -44,7 +46,7 @@ ROWS, MORE, KEYS = 1_000_000, 3, 1000
 SLACK, WITHIN, GAP = 2, 60, 7  # seconds, seconds, milliseconds between two rows
 START = 1_700_000_000_000
 FLINK = "apache-flink==2.3.0"
-CACHE = Path(__file__).parents[2] / ".cache" / "flink"
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "slackwater" / "flink"
 PATTERN = f"""EVENT SEQ(A a, B b, C c) WHERE [id] WITHIN {WITHIN} seconds
               RETURN a.id AS id, a.n AS a, b.n AS b, c.n AS c"""
 

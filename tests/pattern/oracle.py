@@ -347,7 +347,7 @@ def after_skipping(query: Query, standing: list[Binding]) -> list[Binding]:
         if variable is not None and binding[variable] not in (None, []):
             run = binding[variable] if isinstance(binding[variable], list) else [binding[variable]]
             target = run[0] if to == "first" else run[-1]
-        point, behind = place(target), to == "past_last" or target is chain[0]
+        point, behind = place(target), to in ("past_last", "next")
     return kept
 
 

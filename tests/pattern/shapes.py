@@ -315,7 +315,9 @@ def _of_partition(query: Query, events: list[Event], select: str,
         for i, (way, event, _) in enumerate(steps):
             for bad in way.passed:
                 inside = [e for e in events if (
-                    place(chain[i - 1]) < place(e) < place(event) if i else
+                    place(chain[i - 1]) < place(e) and (
+                        place(e) <= place(event) if bad.nearest else place(e) < place(event))
+                    if i else
                     last["time"] - query.window <= e["time"] and place(e) < place(first))]
                 if lies(bad, inside, binding, i == 0, unknown):
                     return False
@@ -324,10 +326,10 @@ def _of_partition(query: Query, events: list[Event], select: str,
         return partial or not any(lies(bad, behind, binding)
                                   for bad in empty(steps[-1][0].rest) or ())
 
-    def first_that_fits(steps: list[Step], way: Way, later: list[Event],
+    def first_that_fits(steps: list[Step], way: Way, near: bool, later: list[Event],
                         inside: list[Event]) -> list[list[Step]]:
         for where in sorted(set(map(place, inside))):
-            if arrow(way) == "strict" and where != place(later[0]):
+            if near and where != place(later[0]):
                 break
             good = [fits(steps, way, e) for e in inside if place(e) == where
                     and takes(way.part, e)]
@@ -337,12 +339,15 @@ def _of_partition(query: Query, events: list[Event], select: str,
 
     def own(steps: list[Step], way: Way, later: list[Event],
             inside: list[Event]) -> list[list[Step]]:
-        mine = first_that_fits(steps, way, later, inside)
-        for greedy in way.yields if mine else ():
-            theirs = first_that_fits(steps, greedy, later, inside)
-            if theirs and place(theirs[0][-1][1]) <= place(mine[0][-1][1]):
-                return []
-        return mine
+        mine = first_that_fits(steps, way, arrow(way) == "strict", later, inside)
+        claim = claimed(steps, way, later, inside)
+        return [] if mine and claim and claim <= place(mine[0][-1][1]) else mine
+
+    def claimed(steps: list[Step], way: Way, later: list[Event], inside: list[Event]) -> Any:
+        """Where the first event lies that a greedy way before this one could take, were it next."""
+        theirs = [first_that_fits(steps, greedy, False, later, inside)
+                  for greedy in way.yields if select == "branching"]
+        return min((place(t[0][-1][1]) for t in theirs if t), default=None)
 
     def could_go_on(steps: list[Step], way: Way, inside: list[Event]) -> bool:
         unknown = still_to_come(steps[-1][0].rest)
@@ -383,12 +388,14 @@ def _of_partition(query: Query, events: list[Event], select: str,
             if w in compete:
                 continue
             if arrow(w) == "skip_till_any":
-                new = [fits(steps, w, e) for e in inside if takes(w.part, e)]
+                claim = claimed(steps, w, later, inside)
+                new = [fits(steps, w, e) for e in inside if takes(w.part, e)
+                       and (claim is None or place(e) < claim)]
             else:
                 new = list(own(steps, w, later, inside))
             tried = [go(more) for more in new if more is not None]
             below += tried
-            if arrow(w) == "skip_till_any" or not tried:
+            if (arrow(w) == "skip_till_any" or not tried) and not claimed(steps, w, later, inside):
                 waiting.append(w)
         if not matched and (every or not below) and clear(steps, partial=True) and any(
                 could_go_on(steps, w, inside) for w in waiting):
@@ -397,7 +404,8 @@ def _of_partition(query: Query, events: list[Event], select: str,
 
     for event in events:
         for way in (w for some in ways(query.tree) for w in some):
-            if takes(way.part, event):
+            if takes(way.part, event) and not (select == "branching" and any(
+                    takes(g.part, event) and fits([], g, event) for g in way.yields)):
                 steps = fits([], way, event)
                 if steps is not None:
                     go(steps)

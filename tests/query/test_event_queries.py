@@ -105,6 +105,8 @@ MISTAKES = {
     "EVENT SEQ(A a, B b) WHERE a.room = b.id WITHIN 1 s": ("cannot be compared", "quotes"),
     "EVENT SEQ(A a, B b) WHERE concat(a.room, b.room) = 'x' WITHIN 1 s":
         ("concat cannot be computed from several events", "abs"),
+    "EVENT SEQ(A a, B b) WHERE CAST(a.id + b.id AS TEXT) = '3' WITHIN 1 s":
+        ("CAST to text cannot be computed from several events", "cast the values of each event"),
     "EVENT SEQ(A+ a[]) WHERE sum(a.room) > 1 WITHIN 1 s": ("sum works on numbers", None),
     "EVENT SEQ(A a, B+ b[]) WITHIN 1 s RETURN b.id + a.id": ("cannot be combined", "aggregate"),
     "EVENT SEQ(A a, B b WITHIN 1 s": ("ends too early", "never closed"),

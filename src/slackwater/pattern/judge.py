@@ -136,10 +136,15 @@ def _exists(u: int, kind: int, a: int, b: int, time: int, base: int, plan: Plan,
 @inner
 def _nearest(u: int, kind: int, a: int, b: int, time: int, base: int, plan: Plan, graph: Graph,
              w: Walk, prog: Programs, ev: Events, st: Stacks, s: Scratch) -> bool:
-    """Whether the event next to `a` (in front of `b`, if nothing is before it) is unwanted."""
+    """Whether the event next to `a` (in front of `b`, if nothing is before it) is unwanted.
+
+    Between two events of the match the second may be the next one itself.
+    """
     every, c = base + plan.stacks - 1, plan.m + graph.row_part[graph.row_start[u]]
     sid = base + c
     lo, hi = _interval(kind, a, b, time, every, ev, st)
+    if kind == _BETWEEN:
+        hi = count_upto(ev, st, every, b)
     if lo >= hi:
         return False
     near = st.row[st.start[every] + (hi - 1 if kind == _LEADING else lo)]

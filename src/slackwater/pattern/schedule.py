@@ -171,8 +171,9 @@ def conditions_graph(shape: Shape | None, conditions: list[Condition], way: int,
            for row in shape.unwanted]
     graph = graph_of(shape, way, own, [(c.scope, _mask(c.scoped), _mask(c.aggregated))
                                        for c in conditions])
-    if not branching:
-        return graph
+    if not branching:  # ways compete, and no edge waits for a greedy one
+        return graph._replace(yield_start=np.zeros_like(graph.yield_start),
+                              yields=graph.yields[:0])
     alone = {FOLLOWING: OWN, STRICT: OWN_STRICT}
     return graph._replace(way=np.array([alone.get(int(w), int(w)) for w in graph.way], np.int64))
 

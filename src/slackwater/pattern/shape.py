@@ -206,6 +206,7 @@ class _Edge:
     at: int = 0
     again: bool = False
     greedy: list[int] | None = None  # the nodes of the greedy item that it enters: from, to
+    turn: list[int] | None = None  # the nodes of the loop of which it begins another round
 
 
 @dataclass
@@ -228,6 +229,25 @@ class _Maker:
         self.edges: list[list[_Edge]] = []
         self.pinned: list[int] = []  # a node: how many of its edges are preferred to all later ones
         self.made = 0
+        self.apart: list[list[range]] = []  # the nodes of alternatives
+
+    def leaves(self, edge: _Edge, other: _Edge) -> bool:
+        """Whether an edge leads past the greedy item that another one stays in or enters.
+
+        Another round of a loop around that item does not, and neither does an alternative to it.
+        """
+        nodes = other.greedy
+        if nodes is None or edge.to < nodes[1]:
+            return False
+        if edge.turn is not None and edge.turn[0] <= nodes[0] and nodes[1] <= edge.turn[1]:
+            return False
+        return not any(edge.to in one and nodes[0] in two for ranges in self.apart
+                       for one in ranges for two in ranges if one is not two)
+
+    def ranged(self, tree: Tree) -> tuple[_Piece, range]:
+        """A piece and its nodes."""
+        first = len(self.nodes)
+        return self.piece(tree), range(first, len(self.nodes))
 
     def piece(self, tree: Tree) -> _Piece:
         match tree:
@@ -305,6 +325,7 @@ class _Maker:
                             greedy=reach if loop.greedy else e.greedy) for e in piece.into]
             if i == 0:
                 whole.into = into
+            into = [replace(e, turn=reach) for e in into]
             self.link(before, into, greedy=loop.greedy and i >= least, way=loop.inside)
             before = piece.out
             if i + 1 >= least:
@@ -318,15 +339,20 @@ class _Maker:
         return whole
 
     def either(self, either: Either) -> _Piece:
-        pieces = [self.piece(option) for option in either.options]
+        made = [self.ranged(option) for option in either.options]
+        self.apart.append([nodes for _, nodes in made])
+        pieces = [piece for piece, _ in made]
         empty = next((p.empty for p in pieces if p.empty is not None), None)
         return _Piece([e for p in pieces for e in p.into], [o for p in pieces for o in p.out],
                       empty)
 
     def together(self, both: Together) -> _Piece:
         n = len(both.items)
-        made = {(done, i): self.piece(item) for done in range(1 << n)
-                for i, item in enumerate(both.items) if not done >> i & 1}
+        made: dict[tuple[int, int], _Piece] = {}
+        for done in range(1 << n):
+            items = {i: self.ranged(item) for i, item in enumerate(both.items) if not done >> i & 1}
+            made |= {(done, i): piece for i, (piece, _) in items.items()}
+            self.apart.append([nodes for _, nodes in items.values()])
         whole = _Piece()
         for (done, i), piece in made.items():
             after = done | 1 << i
@@ -361,8 +387,7 @@ def graph_of(shape: Shape, way: int, own: list[list[int]], scope: list[tuple[int
     reach = _reach(component, [[e.to for e in edges] for edges in maker.edges])
     ambiguous = any(len({component[e.to] for e in edges}) < len(edges) for edges in lists)
     rows = [part for row in shape.unwanted for part in row]
-    yields = [[int(start[i]) + j for j, g in enumerate(edges)
-               if g.greedy is not None and e.to >= g.greedy[1]]
+    yields = [[int(start[i]) + j for j, g in enumerate(edges) if maker.leaves(e, g)]
               for i, edges in enumerate(lists) for e in edges]
 
     def whole_numbers(values: list[int]) -> Int64:

@@ -34,8 +34,8 @@ class Skip:
     """Where the next match may begin, after one that stands.
 
     `to` is ``"past_last"`` (behind its last event), ``"next"`` (behind its first event),
-    ``"first"`` or ``"last"`` (at the first or last event of `component`, and in any case behind its
-    first event; a match without such an event skips to the next).
+    ``"first"`` or ``"last"`` (at the first or last event of `component`; where that is the match's
+    own first event, or there is none, nothing is skipped).
     """
 
     to: str
@@ -226,7 +226,7 @@ class Skipper:
                 counts[self._skip.component]) - 1
         order = (places[0], places[-1], places, tuple(-int(c) for c in counts), words)
         return Candidate(tuple(int(n[r]) for r in rows), tuple(int(c) for c in counts), order,
-                         places[0], int(n[rows[at]]), self._skip.to == "past_last" or at == first)
+                         places[0], int(n[rows[at]]), self._skip.to in ("past_last", "next"))
 
     @staticmethod
     def _place(live: Live, row: int) -> Place:

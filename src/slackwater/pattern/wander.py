@@ -27,12 +27,21 @@ from slackwater.pattern.construct import (
     Found,
     record,
 )
+from slackwater.pattern.distinct import keep_distinct
 from slackwater.pattern.judge import comes_after, conditions_hold, is_free, stopped
 from slackwater.pattern.program import Programs, holds
 from slackwater.pattern.rounds import in_rounds
 from slackwater.pattern.schedule import ANY, FOLLOWING, OWN, OWN_STRICT, STRICT, Plan
 from slackwater.pattern.shape import Graph
-from slackwater.pattern.stacks import Events, Stacks, count_upto, inner, is_before, making
+from slackwater.pattern.stacks import (
+    Events,
+    Stacks,
+    count_before,
+    count_upto,
+    inner,
+    is_before,
+    making,
+)
 
 __all__ = ["wander"]
 
@@ -194,13 +203,15 @@ def _competes(edge: int, graph: Graph) -> bool:
 
 
 @inner
-def _first(edge: int, d: int, latest: int, base: int, plan: Plan, graph: Graph, w: Walk,
+def _first(edge: int, d: int, latest: int, near: bool, base: int, plan: Plan, graph: Graph, w: Walk,
            prog: Programs, ev: Events, st: Stacks, s: Scratch,
            found: Found) -> tuple[int, int]:
-    """The positions of the first event that fits along an edge, with those equal to it in order."""
+    """The positions of the first event that fits along an edge, with those equal to it in order.
+
+    With `near` it must be the event right behind.
+    """
     row, sid = w.row[d], base + graph.component[graph.to[edge]]
     pos, size = count_upto(ev, st, sid, row), st.size[sid]
-    near = graph.way[edge] == OWN_STRICT
     neighbour = _neighbour(row, base, plan, ev, st) if near else -1
     while pos < size and found.fill[ERROR] == 0:
         nxt = st.row[st.start[sid] + pos]
@@ -222,19 +233,52 @@ def _first(edge: int, d: int, latest: int, base: int, plan: Plan, graph: Graph, 
 @inner
 def _own(edge: int, d: int, latest: int, base: int, plan: Plan, graph: Graph, w: Walk,
          prog: Programs, ev: Events, st: Stacks, s: Scratch, found: Found) -> tuple[int, int]:
-    """`_first`, if no greedy edge that goes before this one takes that event or an earlier one."""
-    pos, end = _first(edge, d, latest, base, plan, graph, w, prog, ev, st, s, found)
+    """`_first`, if it lies in front of the event that a greedy edge claims."""
+    near = graph.way[edge] == OWN_STRICT
+    pos, end = _first(edge, d, latest, near, base, plan, graph, w, prog, ev, st, s, found)
     if pos == end:
         return 0, 0
     row = st.row[st.start[base + graph.component[graph.to[edge]]] + pos]
+    claimed = _claimed(edge, d, latest, base, plan, graph, w, prog, ev, st, s, found)
+    if claimed >= 0 and not is_before(ev, row, claimed):
+        return 0, 0
+    return pos, end
+
+
+@inner
+def _claimed(edge: int, d: int, latest: int, base: int, plan: Plan, graph: Graph, w: Walk,
+             prog: Programs, ev: Events, st: Stacks, s: Scratch, found: Found) -> int:
+    """The first event that fits a greedy edge which goes before this one, or −1.
+
+    It need not be right behind, even where the greedy edge asks for that: what a greedy run could
+    take, were it there, belongs to no one else (FlinkCEP's rule).
+    """
+    first = np.int64(-1)
     for i in range(graph.yield_start[edge], graph.yield_start[edge + 1]):
         greedy = graph.yields[i]
         if _open(greedy, d, plan, graph, w, s):
-            at, to = _first(greedy, d, latest, base, plan, graph, w, prog, ev, st, s, found)
-            if at < to and not is_before(
-                    ev, row, st.row[st.start[base + graph.component[graph.to[greedy]]] + at]):
-                return 0, 0
-    return pos, end
+            at, to = _first(greedy, d, latest, np.bool_(False), base, plan, graph, w, prog, ev, st,
+                            s, found)
+            if at < to:
+                row = st.row[st.start[base + graph.component[graph.to[greedy]]] + at]
+                if first < 0 or is_before(ev, row, first):
+                    first = row
+    return int(first)
+
+
+@inner
+def _is_claimed(edge: int, start: int, base: int, plan: Plan, graph: Graph, w: Walk,
+                prog: Programs, ev: Events, st: Stacks, s: Scratch, found: Found) -> bool:
+    """Whether a greedy edge that goes before this one takes the first event of a match."""
+    for i in range(graph.yield_start[edge], graph.yield_start[edge + 1]):
+        greedy = graph.yields[i]
+        sid = base + graph.component[graph.to[greedy]]
+        for p in range(count_before(ev, st, sid, start), count_upto(ev, st, sid, start)):
+            if st.row[st.start[sid] + p] == start and _placed(
+                    np.int64(0), greedy, start, base, plan, graph, w, prog, ev, st, s, found):
+                _drop(np.int64(0), plan, graph, w, s)
+                return True
+    return False
 
 
 @making
@@ -246,7 +290,8 @@ def _walk(start: int, edge: int, base: int, plan: Plan, graph: Graph, w: Walk, p
     for c in range(len(s.first)):
         s.first[c], s.last[c] = c * stretch, c * stretch - 1
     d = np.int64(0)
-    if not _placed(d, edge, start, base, plan, graph, w, prog, ev, st, s, found):
+    if _is_claimed(edge, start, base, plan, graph, w, prog, ev, st, s, found) or not _placed(
+            d, edge, start, base, plan, graph, w, prog, ev, st, s, found):
         return found
     w.stage[0] = SET_OUT
     complete = np.int64(0)  # walks so far that could be a match
@@ -280,6 +325,9 @@ def _walk(start: int, edge: int, base: int, plan: Plan, graph: Graph, w: Walk, p
                 w.pick[d] = e
                 if graph.way[e] == ANY:
                     w.it[d], w.end[d] = count_upto(ev, st, sid, row), st.size[sid]
+                    claimed = _claimed(e, d, latest, base, plan, graph, w, prog, ev, st, s, found)
+                    if claimed >= 0:
+                        w.end[d] = count_before(ev, st, sid, claimed)
                 else:
                     w.it[d], w.end[d] = _own(e, d, latest, base, plan, graph, w, prog, ev, st, s,
                                              found)
@@ -330,7 +378,8 @@ def _times_out(d: int, latest: int, base: int, plan: Plan, graph: Graph, w: Walk
     going = False
     for e in range(graph.start[node], graph.start[node + 1]):
         way = graph.way[e]
-        if not _open(e, d, plan, graph, w, s) or (w.went[d] and _competes(e, graph)):
+        if not _open(e, d, plan, graph, w, s) or (w.went[d] and _competes(e, graph)) or _claimed(
+                e, d, latest, base, plan, graph, w, prog, ev, st, s, found) >= 0:
             continue
         if way in (OWN, OWN_STRICT):
             pos, end = _own(e, d, latest, base, plan, graph, w, prog, ev, st, s, found)
@@ -366,57 +415,6 @@ def _record(found: Found, plan: Plan, graph: Graph, w: Walk, s: Scratch, trigger
 
 
 @making
-def _distinct(found: Found, first: int, at: int, m: int) -> None:
-    """Of the matches from `first` on, whose rows begin at `at`, keep each once."""
-    count = found.fill[MATCHES] - first
-    if count < 2:
-        return
-    begin = np.empty(count + 1, np.int64)
-    mark = np.empty(count, np.int64)
-    here = at
-    for i in range(count):
-        begin[i] = here
-        h = np.int64(0)
-        for c in range(m):
-            n = found.counts[(first + i) * m + c]
-            h = h * 1000003 ^ n
-            for _ in range(n):
-                h = h * 1000003 ^ found.rows[here]
-                here += 1
-        mark[i] = h
-    begin[count] = here
-    keep = np.ones(count, np.bool_)
-    order = np.argsort(mark)
-    for x in range(1, count):
-        i = order[x]
-        y = x - 1
-        while y >= 0 and mark[order[y]] == mark[i]:
-            j = order[y]
-            if keep[j] and (
-                    begin[i + 1] - begin[i] == begin[j + 1] - begin[j]) and (
-                    found.counts[(first + i) * m:(first + i + 1) * m]
-                    == found.counts[(first + j) * m:(first + j + 1) * m]).all() and (
-                    found.rows[begin[i]:begin[i + 1]] == found.rows[begin[j]:begin[j + 1]]).all():
-                keep[i] = False
-                # a match is no partial one
-                found.op[first + j] = min(found.op[first + i], found.op[first + j])
-                break
-            y -= 1
-    to, to_row = first, at
-    for i in range(count):
-        if keep[i]:
-            length = begin[i + 1] - begin[i]
-            for j in range(length):
-                found.rows[to_row + j] = found.rows[begin[i] + j]
-            for c in range(m):
-                found.counts[to * m + c] = found.counts[(first + i) * m + c]
-            found.op[to], found.trigger[to] = found.op[first + i], found.trigger[first + i]
-            to += 1
-            to_row += length
-    found.fill[MATCHES], found.fill[ROWS] = to, to_row
-
-
-@making
 def wander(start: int, comp: int, base: int, plan: Plan, graph: Graph, w: Walk, prog: Programs,
            ev: Events, st: Stacks,
            s: Scratch, found: Found, trigger: int) -> Found:
@@ -430,5 +428,5 @@ def wander(start: int, comp: int, base: int, plan: Plan, graph: Graph, w: Walk, 
             if found.fill[ERROR]:
                 return found
     if graph.ambiguous:
-        _distinct(found, matches, rows, plan.m)
+        keep_distinct(found, matches, rows, plan.m)
     return found

@@ -211,7 +211,12 @@ class Coder:
             self._put(op)
 
     def _unknown(self, tree: Apply) -> QueryError:
-        return self._fail(f"{tree.operator.name} cannot be computed from several events", tree.at,
+        name = tree.operator.name
+        if name.startswith("to "):
+            return self._fail(f"CAST {name} cannot be computed from several events", tree.at,
+                              "cast the values of each event: CAST(a.x AS INTEGER) + b.y; RETURN "
+                              "and MEASURES cast anything")
+        return self._fail(f"{name} cannot be computed from several events", tree.at,
                           f"between events there are {', '.join(_BETWEEN_EVENTS)}")
 
     def _constant(self, tree: Typed) -> None:

@@ -146,10 +146,11 @@ class _Planner:
         if first.descending:
             raise self._fail("time goes forward: the first column of ORDER BY cannot be DESC",
                              first.at, mistake="descending", hint="turn the pattern round")
-        names = [c.name for c in tree.partition]
-        for column in tree.partition:
-            if names.count(column.name) > 1:
-                raise self._fail(f"{column.name!r} is there twice", column.at, mistake="twice")
+        for columns in (tree.partition, [o.column for o in tree.order]):
+            names = [c.name for c in columns]
+            for column in columns:
+                if names.count(column.name) > 1:
+                    raise self._fail(f"{column.name!r} is there twice", column.at, mistake="twice")
 
     def _masks(self, graph: Automaton) -> dict[str, int]:
         tree = self._tree

@@ -193,7 +193,7 @@ class Resolver:
             return None
         kind = node.function
         if kind in ("final", "running"):
-            return self._with_semantics(node)
+            return self._leaf(self._with_semantics(node), final=kind == "final")
         if kind == "match_number":
             self._arguments(node, 0, 0)
             return MatchNumber()
@@ -203,16 +203,17 @@ class Resolver:
             return self._aggregate(node, final)
         return self._navigate(node, final)
 
-    def _with_semantics(self, node: Call) -> Leaf | Literal | None:
-        inner = node.args[0]
-        assert isinstance(inner, Call)
-        if inner.function not in (*AGGREGATES, *_LOGICAL, "classifier"):
+    def _with_semantics(self, node: Call) -> Call:
+        """What FINAL or RUNNING stands before."""
+        inner = node.args[0] if len(node.args) == 1 else None  # FINAL(…) is read as a call, too
+        if not isinstance(inner, Call) or inner.function not in (*AGGREGATES, *_LOGICAL,
+                                                                 "classifier"):
             raise self._fail(f"{node.function.upper()} stands before FIRST, LAST, CLASSIFIER or an "
                              "aggregate", node.at, mistake="semantics")
         if node.function == "final" and self._own is not None:
             raise self._fail("FINAL has no meaning in DEFINE: the match is not complete", node.at,
                              hint="leave FINAL out", mistake="semantics")
-        return self._leaf(inner, final=node.function == "final")
+        return inner
 
     def _navigate(self, node: Call, final: bool) -> Leaf | Literal:
         physical = node.function in _PHYSICAL
@@ -222,7 +223,7 @@ class Resolver:
         if physical:
             if isinstance(inner, Call) and inner.function in ("final", "running"):
                 final = inner.function == "final"
-                inner = inner.args[0]
+                inner = self._with_semantics(inner)
             shift = -given if node.function == "prev" else given
             row = RowOf("last", shift=shift, final=final)
             if isinstance(inner, Call) and inner.function in _LOGICAL:
