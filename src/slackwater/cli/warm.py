@@ -23,7 +23,7 @@ def command(
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing.")] = False,
 ) -> None:
     """Compile all kernels once, so that no first command has to. Done again, it takes seconds."""
-    with progress("warm", len(list(workloads())), quiet=quiet) as step:
+    with progress("warm", len(list(workloads())), quiet=quiet, lines=True) as step:
         folder = warm(step, processes=processes)
     if pack is not None:
         archive(pack)
