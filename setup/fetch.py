@@ -39,6 +39,9 @@ class Pip:
     ...     pip.hear(line)
     >>> pip.now()
     'fetching 1 of 2 packages: numpy, 2 of 18 MB'
+    >>> pip.hear("  Building wheel for pyspark (pyproject.toml): started")
+    >>> pip.now()
+    'building pyspark'
     >>> pip.hear("Installing collected packages: numpy, pyarrow")
     >>> pip.now()
     'installing: 1 of 2 packages'
@@ -46,11 +49,13 @@ class Pip:
 
     def __init__(self, total: int, installed) -> None:
         self.total, self._installed = total, installed
-        self._seen, self._name, self._part, self._to_install = 0, "", "", 0
+        self._seen, self._name, self._part = 0, "", ""
+        self._building, self._installing = "", False
 
     def hear(self, line: str) -> None:
         """Take one line of pip's output."""
-        first, _, rest = line.strip().partition(" ")
+        line = line.strip()
+        first, _, rest = line.partition(" ")
         if first == "Ignoring":
             self.total -= 1
         elif first == "Collecting" or line.startswith("Requirement already satisfied: "):
@@ -60,15 +65,16 @@ class Pip:
             done, _, whole = rest.partition(" of ")
             self._part = f", {float(done) / MEGABYTE:.0f} of {float(whole) / MEGABYTE:.0f} MB"
         elif line.startswith("Building wheel for "):
-            self._part = ", building"
-            self._name = rest.removeprefix("wheel for ").split()[0]
+            self._building = rest.removeprefix("wheel for ").split()[0]
         elif line.startswith("Installing collected packages: "):
-            self._to_install = rest.count(",") + 1
+            self._installing = True
 
     def now(self) -> str:
         """What to show."""
-        if self._to_install:
+        if self._installing:
             return f"installing: {min(self._installed(), self.total)} of {self.total} packages"
+        if self._building:
+            return f"building {self._building}"
         if not self._name:
             return "starting pip"
         return f"fetching {self._seen} of {self.total} packages: {self._name}{self._part}"

@@ -48,7 +48,7 @@ def print_json(value: Any) -> None:
 def print_account(account: Account) -> None:
     """What became of the rows, on standard error: remarks first, the counts as the last line."""
     for remark in account.remarks():
-        typer.echo(f"beware: {remark}", err=True)
+        typer.echo(f"warning: {remark}", err=True)
     typer.echo(account.line(), err=True)
 
 
@@ -62,7 +62,7 @@ def print_parts(parts: Iterable[Part]) -> None:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """A table; numbers stand right, cells are shown as they are, never read as markup.
+    """A table; numbers are right-aligned, cells are shown as they are, never read as markup.
 
     On a terminal it keeps to the width: long texts are folded, and columns for which there is no
     room are named below.
@@ -86,7 +86,7 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
     console.print(table)
     if shown < len(columns):
         more = "1 column" if len(columns) - shown == 1 else f"{len(columns) - shown} columns"
-        console.print(f"… and {more} for which there is no room: "
+        console.print(f"… and {more} that did not fit: "
                       f"{', '.join(columns[shown:])}", markup=False)
 
 
