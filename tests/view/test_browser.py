@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from pages_for_view import LOOKS, hostile_view, looked_at, wait_until
-from runs_for_view import HOSTILE, add_second, plant
+from runs_for_view import HOSTILE, add_second, plant, watched_session
 from slackwater.pipeline import metrics
 from slackwater.pipeline.metrics import Numbers
 from slackwater.view import RunView
@@ -78,6 +78,27 @@ def test_the_page_keeps_up_with_a_run(browser):
             assert cells.locator("td, th").all_text_contents()[5] == str(late)
             assert page.locator("#state").text_content() == "running"
         page.get_by_text("stopped", exact=True).wait_for()
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_the_page_of_a_watched_session(browser, look, tmp_path):
+    view = RunView()
+    watched_session(view)
+    file = tmp_path / "watched.html"
+    file.write_text(inline_page(view.model()), encoding="utf-8")
+    with looked_at(browser, look, file.as_uri()) as page:
+        page.goto(file.as_uri())
+        page.get_by_text("Dropped by the watermark").wait_for()
+        wait_until(page, "document.querySelectorAll('#queries canvas').length === 5")
+        facts = dict(zip(page.locator("#queries dt").all_text_contents(),
+                         page.locator("#queries dd").all_text_contents(), strict=True))
+        assert facts["Dropped by the watermark"] == "35"
+        assert facts["Share dropped"] == "0.438 %"
+        assert (facts["Watermark delay"], facts["Delay that keeps all"]) == ("10 s", "34 s")
+        assert page.locator("#alerts").text_content().startswith("orders: Spark's watermark")
+        assert not page.locator("#overview-title").is_visible(), "there are no streams of ours"
+        assert page.evaluate("document.documentElement.scrollWidth") <= LOOKS[look][1]
+        page.screenshot(path=tmp_path / f"watched-{look}.png", full_page=True)
 
 
 SOURCES, ROWS = 200, 10_000

@@ -16,7 +16,7 @@ from slackwater.view.moments import epoch, moments
 __all__ = ["RunView", "StreamView"]
 
 GAUGES = ("in", "ready", "late", "quarantined", "p50", "p95", "p99", "buffer", "lag")
-LOADS = ("rows", "seconds", "state_rows", "state_bytes")
+LOADS = ("rows", "seconds", "state_rows", "state_bytes", "dropped", "behind")
 
 _MOST_SOURCES = 1000  # a page with more is of no use to anyone
 _MOST_RESULTS = 60    # of each stream
@@ -33,12 +33,13 @@ class StreamView:
 
 @dataclass
 class QueryView:
-    """One streaming query."""
+    """One streaming query; `error` is why it ended, if it failed."""
 
     totals: dict[str, Any] = field(default_factory=lambda: {"batches": 0, "rows": 0,
                                                             "seconds": 0.0})
     history: History = field(default_factory=lambda: History(LOADS))
     changed: int = 0
+    error: str = ""
 
 
 class RunView:
@@ -100,6 +101,9 @@ class RunView:
         elif event == "refused":
             sink = str(line["sink"])
             self.refused[sink] = self.refused.get(sink, 0) + int(line["rows"])
+        elif event == "ended":
+            query = self.queries.setdefault(str(line["query"]), QueryView())
+            query.error, query.changed = str(line["error"] or ""), self._version
         elif event == "failed":
             self.state, self.error = "failed", str(line["error"])
         elif event == "stop":
@@ -118,8 +122,10 @@ class RunView:
         query.totals = {"batches": had["batches"] + 1, "rows": had["rows"] + line["rows"],
                         "seconds": round(had["seconds"] + line["seconds"], 3),
                         "last": line["seconds"], "number": line["batch"],
-                        "state_rows": line["state_rows"], "state_bytes": line["state_bytes"]}
-        query.changed = self._version
+                        "state_rows": line["state_rows"], "state_bytes": line["state_bytes"],
+                        # of a watched session: what Spark's own watermark does
+                        **({"watermark": line["watermark"]} if "watermark" in line else {})}
+        query.changed, query.error = self._version, ""
         query.history.add(at, line)
 
     def _sources(self, told: Mapping[str, Mapping[str, list[Any]]]) -> None:

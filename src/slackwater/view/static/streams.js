@@ -1,6 +1,6 @@
 // A card per stream: its numbers, and charts of what it has numbers for.
 import { compact, count, decimal, percent, seconds } from "./format.js";
-import { make, say, table, makeRow, fillRow } from "./dom.js";
+import { Facts, make, table, makeRow, fillRow } from "./dom.js";
 import { Chart } from "./chart.js";
 import { Part } from "./part.js";
 
@@ -40,42 +40,29 @@ const CHARTS = [
 class StreamCard {
   constructor(name, node) {
     this.name = name;
-    this.facts = new Map();
-    this.list = make("dl", "facts");
+    this.facts = new Facts();
     this.charts = make("div", "charts");
     this.made = new Map();
     const title = make("h3", "", name);
-    this.element = make("article", "card", make("header", "", title, make("span", "kind", kindOf(node))), this.list, this.charts);
+    this.element = make("article", "card", make("header", "", title, make("span", "kind", kindOf(node))), this.facts.list, this.charts);
     this.element.setAttribute("aria-label", `Stream ${name}`);
   }
 
-  fact(label, text, over = false) {
-    if (!this.facts.has(label)) {
-      const value = make("dd");
-      const box = make("div", "", make("dt", "", label), value);
-      this.facts.set(label, { box, value });
-      this.list.append(box);
-    }
-    const { box, value } = this.facts.get(label);
-    say(value, text);
-    box.classList.toggle("over", over);
-  }
-
   * update({ totals, history }) {
-    this.fact("Rows in", count(totals.in));
-    this.fact("Rows/s", decimal(lastRate(history)));
-    this.fact("Ready", count(totals.ready));
+    this.facts.set("Rows in", count(totals.in));
+    this.facts.set("Rows/s", decimal(lastRate(history)));
+    this.facts.set("Ready", count(totals.ready));
     if (totals.late || totals.bound !== null) {
-      this.fact("Late", count(totals.late));
-      this.fact("Late share", percent(totals.late_share), isOver(totals));
+      this.facts.set("Late", count(totals.late));
+      this.facts.set("Late share", percent(totals.late_share), isOver(totals));
     }
-    if (totals.bound !== null) this.fact("Bound", percent(totals.bound));
-    if (totals.quarantined) this.fact("Quarantined", count(totals.quarantined));
-    if (totals.unreadable) this.fact("Unreadable", count(totals.unreadable));
-    if (totals.latency.p50 !== undefined) this.fact("Latency p50", seconds(totals.latency.p50));
-    if (totals.latency.p99 !== undefined) this.fact("Latency p99", seconds(totals.latency.p99));
-    if (totals.buffer !== null) this.fact("Buffer", seconds(totals.buffer));
-    if (totals.lag !== null) this.fact("Watermark lag", seconds(totals.lag));
+    if (totals.bound !== null) this.facts.set("Bound", percent(totals.bound));
+    if (totals.quarantined) this.facts.set("Quarantined", count(totals.quarantined));
+    if (totals.unreadable) this.facts.set("Unreadable", count(totals.unreadable));
+    if (totals.latency.p50 !== undefined) this.facts.set("Latency p50", seconds(totals.latency.p50));
+    if (totals.latency.p99 !== undefined) this.facts.set("Latency p99", seconds(totals.latency.p99));
+    if (totals.buffer !== null) this.facts.set("Buffer", seconds(totals.buffer));
+    if (totals.lag !== null) this.facts.set("Watermark lag", seconds(totals.lag));
     for (const plan of CHARTS) {
       if (!this.made.has(plan.title)) {
         if (!plan.has(history, totals)) continue;
@@ -98,8 +85,9 @@ function kindOf(node) {
 }
 
 export class Streams extends Part {
-  constructor(overview, cards) {
+  constructor(section, overview, cards) {
     super();
+    this.section = section;
     this.overview = overview;
     this.host = cards;
     this.reset();
@@ -116,10 +104,12 @@ export class Streams extends Part {
     this.body = body;
     this.overview.replaceChildren(box);
     this.host.replaceChildren();
+    this.section.hidden = true; // a watched session may have no stream of ours
   }
 
   * work(model) {
     for (const name of this.taken()) {
+      this.section.hidden = false;
       const { totals, history } = model.streams.get(name);
       const node = Object.hasOwn(model.nodes, name) ? model.nodes[name] : null;
       if (!this.cards.has(name)) {
