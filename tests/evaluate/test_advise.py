@@ -193,7 +193,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mon
     code, out, _ = run(capsys, monkeypatch, "g-2", "--delay", "0s", "--loss", "1%",
                        "--trigger", "20ms")
     assert code == 0
-    assert "are dropped without a word by withWatermark" in out
+    assert "are silently dropped by withWatermark" in out
     assert '+ df.withWatermark("time", ' in out
     code, out, _ = run(capsys, monkeypatch, "g-2", "--batches", "50", "--json")
     told = json.loads(out)

@@ -141,11 +141,13 @@ class QueryNumbers:
 
     def line(self) -> str:
         """One line for a log."""
-        delay = "no watermark" if self.delay_ms is None else f"delay {self.delay_ms / 1000:g} s"
+        read = f"{self.name}: {self.rows:,} rows in {self.count:,} micro-batches"
+        if self.delay_ms is None and not self.dropped:
+            return f"{read}, no watermark yet"
+        delay = "delay unknown" if self.delay_ms is None else f"delay {self.delay_ms / 1000:g} s"
         lag = "" if self.lag_ms is None else f", results {self.lag_ms / 1000:.1f} s behind"
-        return (f"{self.name}: {self.rows:,} rows in {self.count:,} micro-batches, "
-                f"{self.dropped:,} dropped by the watermark ({100 * self.loss:.4g} %), {delay}, "
-                f"a delay of {self.least_delay(0) / 1000:g} s would have kept all{lag}")
+        return (f"{read}, {self.dropped:,} dropped by the watermark ({100 * self.loss:.4g} %), "
+                f"{delay}, a delay of {self.least_delay(0) / 1000:g} s would have kept all{lag}")
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""

@@ -30,7 +30,7 @@ class QueryCard {
   * update({ totals, history }) {
     for (const [label, key, shown] of FACTS) this.facts.set(label, shown(totals[key]));
     const mark = totals.watermark;
-    if (mark) {
+    if (mark && (mark.delay_ms !== null || mark.dropped)) { // else the query has no watermark of Spark's
       for (const [label, key, shown] of MARKED) this.facts.set(label, shown(mark[key]), key === "dropped" && mark.dropped > 0);
       if (!this.dropped) {
         this.dropped = new Chart("Dropped per micro-batch", [{ label: "rows dropped", colour: "orange" }], compact, this.name);

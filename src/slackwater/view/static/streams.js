@@ -16,9 +16,17 @@ function isOver(totals) {
   return totals.bound !== null && totals.late_share !== null && totals.late_share > totals.bound;
 }
 
-function lastRate(history) {
-  const n = history.t.length;
-  return n < 2 ? null : (history.in[n - 1] - history.in[n - 2]) / (history.t[n - 1] - history.t[n - 2]);
+// Of a run that goes on the latest rate, of one that is over the mean: its last moment had no rows.
+function rate(history, running) {
+  const n = history.t.length, from = running ? n - 2 : 0;
+  return n < 2 ? null : (history.in[n - 1] - history.in[from]) / (history.t[n - 1] - history.t[from]);
+}
+
+// From the last point without rows: Spark may take a minute to start, which would fill the charts with nothing.
+function sinceRows(history) {
+  const from = history.in.findIndex((rows) => rows > 0) - 1;
+  if (from <= 0) return history;
+  return Object.fromEntries(Object.entries(history).map(([name, column]) => [name, Array.isArray(column) ? column.slice(from) : column]));
 }
 
 const CHARTS = [
@@ -48,9 +56,9 @@ class StreamCard {
     this.element.setAttribute("aria-label", `Stream ${name}`);
   }
 
-  * update({ totals, history }) {
+  * update({ totals, history }, running) {
     this.facts.set("Rows in", count(totals.in));
-    this.facts.set("Rows/s", decimal(lastRate(history)));
+    this.facts.set("Rows/s", decimal(rate(history, running)));
     this.facts.set("Ready", count(totals.ready));
     if (totals.late || totals.bound !== null) {
       this.facts.set("Late", count(totals.late));
@@ -110,7 +118,7 @@ export class Streams extends Part {
   * work(model) {
     for (const name of this.taken()) {
       this.section.hidden = false;
-      const { totals, history } = model.streams.get(name);
+      const totals = model.streams.get(name).totals, history = sinceRows(model.streams.get(name).history);
       const node = Object.hasOwn(model.nodes, name) ? model.nodes[name] : null;
       if (!this.cards.has(name)) {
         this.cards.set(name, new StreamCard(name, node));
@@ -119,10 +127,10 @@ export class Streams extends Part {
         this.body.append(this.rows.get(name));
       }
       const row = this.rows.get(name);
-      fillRow(row, [name, kindOf(node), count(totals.in), decimal(lastRate(history)), count(totals.ready), count(totals.late),
+      fillRow(row, [name, kindOf(node), count(totals.in), decimal(rate(history, model.state === "running")), count(totals.ready), count(totals.late),
         percent(totals.late_share), percent(totals.bound), count(totals.quarantined), seconds(totals.latency.p95), seconds(totals.lag)]);
       row.children[6].classList.toggle("over", isOver(totals));
-      yield* this.cards.get(name).update(model.streams.get(name));
+      yield* this.cards.get(name).update({ totals, history }, model.state === "running");
     }
   }
 }
