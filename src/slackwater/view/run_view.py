@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from slackwater.view.alerts import alerts
+from slackwater.view.bounded import bounded
 from slackwater.view.health import ProducerView
 from slackwater.view.history import History
 from slackwater.view.moments import epoch, moments
@@ -20,6 +21,7 @@ LOADS = ("rows", "seconds", "state_rows", "state_bytes", "dropped", "behind")
 
 _MOST_SOURCES = 1000  # a page with more is of no use to anyone
 _MOST_RESULTS = 60    # of each stream
+_MOST_CELLS = 200     # of a result, and of what is in its cells
 
 
 @dataclass
@@ -76,7 +78,7 @@ class RunView:
         """
         with self._lock:
             try:
-                self._take(line)
+                self._take(bounded(line))
             except (TypeError, ValueError, KeyError, AttributeError, IndexError):
                 self.unreadable += 1
 
@@ -144,7 +146,7 @@ class RunView:
         for row in rows:
             self._version += 1
             found.append({"n": self._version, "stream": stream, "at": at, "times": moments(row),
-                          "row": row})
+                          "row": bounded(row, _MOST_CELLS)})
 
     def model(self, now: float | None = None) -> dict[str, Any]:
         """All of it, for a page that knows nothing; `now` is the last line's time if not given."""
