@@ -36,14 +36,15 @@ def parts(story: Story) -> list[Part]:
         "Nodes stall and then send everything they have kept; their clocks are off.",
         f"Spark alone and Slackwater got the same rows, in micro-batches of {plant.batch} s, and "
         "three questions to answer:",
-        f"  leaking windows: in which {WINDOW} s does a line lose air? Compares the means of both its ends.",
+        f"  leaking windows: in which {WINDOW} s does a line lose air? Compares the means of both "
+        "its ends.",
         "  leaks: when does the pressure fall although the valve is shut? A pattern.",
         "  pairs: which hiss belongs to which drop in pressure? A join by time.",
         f"Spark alone has a watermark of {WATERMARK}, a state machine that sees rows as they "
         "arrive, and a join that takes times as exact. Slackwater puts rows in order first "
         f"({story.policy}), matches a pattern with a negation, and joins times as intervals.",
-        Sheet("Against the truth",
-              ["question", "answered by", "found", "missed", "invented", "wait (s)", "worst"], rows),
+        Sheet("Against the truth", ["question", "answered by", "found", "missed", "invented",
+                                    "wait (s)", "worst"], rows),
         f"Wrong answers, missed or invented: Spark alone {wrong[0]}, Slackwater {wrong[1]}. "
         "The wait runs from the end of what is asked about until the answer is known.",
         _readings(story)]
