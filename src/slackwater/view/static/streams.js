@@ -22,15 +22,16 @@ function rate(history, running) {
   return n < 2 ? null : (history.in[n - 1] - history.in[from]) / (history.t[n - 1] - history.t[from]);
 }
 
-// From the last point without rows: Spark may take a minute to start, which would fill the charts with nothing.
-function sinceRows(history) {
-  const from = history.in.findIndex((rows) => rows > 0) - 1;
+// Spark may take a minute to start, which would fill the charts with nothing: from the first point with rows,
+// or for rates from the one before it.
+function sinceRows(history, before) {
+  const from = history.in.findIndex((rows) => rows > 0) - before;
   if (from <= 0) return history;
   return Object.fromEntries(Object.entries(history).map(([name, column]) => [name, Array.isArray(column) ? column.slice(from) : column]));
 }
 
 const CHARTS = [
-  { title: "Throughput", shown: (v) => v === null || v === undefined ? "–" : `${compact(v)}/s`, has: () => true,
+  { title: "Throughput", rates: true, shown: (v) => v === null || v === undefined ? "–" : `${compact(v)}/s`, has: () => true,
     kinds: [{ label: "in", colour: "blue" }, { label: "ready", colour: "green", dashed: true }, { label: "late", colour: "orange" }],
     data: (h) => [h.t.slice(1), rates(h.t, h.in), rates(h.t, h.ready), rates(h.t, h.late)] },
   { title: "Delay and buffer", shown: seconds, has: (h) => h.p50.some((v) => v !== null) || h.buffer.some((v) => v !== null),
@@ -71,6 +72,7 @@ class StreamCard {
     if (totals.latency.p99 !== undefined) this.facts.set("Latency p99", seconds(totals.latency.p99));
     if (totals.buffer !== null) this.facts.set("Buffer", seconds(totals.buffer));
     if (totals.lag !== null) this.facts.set("Watermark lag", seconds(totals.lag));
+    const held = sinceRows(history, 0);
     for (const plan of CHARTS) {
       if (!this.made.has(plan.title)) {
         if (!plan.has(history, totals)) continue;
@@ -80,7 +82,7 @@ class StreamCard {
         this.charts.append(chart.element);
       }
       this.element.classList.toggle("wide", this.made.size > 1);
-      this.made.get(plan.title).set(plan.data(history, totals));
+      this.made.get(plan.title).set(plan.data(plan.rates ? history : held, totals));
       yield;
     }
   }
@@ -118,7 +120,7 @@ export class Streams extends Part {
   * work(model) {
     for (const name of this.taken()) {
       this.section.hidden = false;
-      const totals = model.streams.get(name).totals, history = sinceRows(model.streams.get(name).history);
+      const totals = model.streams.get(name).totals, history = sinceRows(model.streams.get(name).history, 1);
       const node = Object.hasOwn(model.nodes, name) ? model.nodes[name] : null;
       if (!this.cards.has(name)) {
         this.cards.set(name, new StreamCard(name, node));
