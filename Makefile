@@ -20,15 +20,14 @@ help:  ## this text
 setup: $(STAMP) $(WARM)  ## make .venv, with the slackwater command in it and its kernels compiled
 
 $(STAMP): requirements.lock pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Slackwater needs Python 3.11 or newer")'
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Slackwater needs Python 3.11 or newer")'
+	@test -x $(BIN)/python || { echo "making $(VENV)"; $(PYTHON) -m venv $(VENV); }
+	@$(BIN)/python setup/fetch.py $(BIN)/python requirements.lock
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(WARM): $(STAMP)
-	@echo "compiling the kernels, once: some two minutes"
+	@echo "compiling the kernels, once: about two minutes"
 	$(BIN)/slackwater warm
 	@touch $@
 

@@ -65,9 +65,9 @@ def test_late_and_quarantined_rows_are_counted_said_and_written(command: Command
                              "--out", "n.csv", "--late-out", "rest.jsonl")
     assert (code, out) == (0, "n.csv\n")
     late, apart, last = err.splitlines()
-    assert late == ("beware: 16.67 % of the rows were late; wait longer (slack), or let "
+    assert late == ("warning: 16.67 % of the rows were late; wait longer (slack), or let "
                     "Tide(loss=…) hold a bound; most often: came 3000 ms behind the watermark")
-    assert apart.startswith("beware: 1 row quarantined; most often: ")
+    assert apart.startswith("warning: 1 row quarantined; most often: ")
     assert last == "7 rows: 5 ready, 1 late, 1 quarantined, 0 unusable; loss 16.67 %; 5 results"
     assert len(Path("n.csv").read_text().splitlines()) == 6
     rest = [json.loads(line) for line in Path("rest.jsonl").read_text().splitlines()]
@@ -81,8 +81,8 @@ def test_all_rows_quarantined_is_said_with_the_reason(command: Command) -> None:
         code, _, err = command("query", text, "--data", "bad.csv")
         first, last = err.splitlines()
         assert code == 0
-        assert first.startswith("beware: no row took part: 0 were late, 4 quarantined, 0 unusable; "
-                                "most often: 'time' is not a time")
+        assert first.startswith("warning: no row took part: 0 were late, 4 quarantined, 0 "
+                                "unusable; most often: 'time' is not a time")
         assert first.endswith("(3 rows)")
         assert last == "4 rows: 0 ready, 0 late, 4 quarantined, 0 unusable; loss 0 %; 0 results"
 
@@ -94,7 +94,7 @@ def test_a_broken_promise_is_said(command: Command) -> None:
     _, _, err = command("query", COUNT, "--data", "feed.csv", "--policy", "Tide(loss=0.1%)",
                         "--json")
     said, last = err.splitlines()
-    assert said.startswith("beware: 0.6667 % of the rows were late, where at most 0.1 % was "
+    assert said.startswith("warning: 0.6667 % of the rows were late, where at most 0.1 % was "
                            "promised; most often: came ")
     assert "2 late" in last
 
@@ -131,7 +131,7 @@ def test_a_join_reads_two_files_and_the_query_from_a_file(command: Command) -> N
         assert [json.loads(line) for line in out.splitlines()] == [
             {"id": 2, "lamp": "hall"}, {"id": 2, "lamp": "attic"}]
         assert err.splitlines() == [
-            "beware: 1 row unusable; most often: no value in key column 'room'",
+            "warning: 1 row unusable; most often: no value in key column 'room'",
             "5 rows: 4 ready, 0 late, 0 quarantined, 1 unusable; loss 0 %; 2 results"]
     assert "unusable" in Path("rest.csv").read_text()
     code, _, err = command("query", "--file", "join.sql", "--data", "left.csv")
@@ -182,7 +182,7 @@ def test_a_table_keeps_to_the_width(capsys: pytest.CaptureFixture[str],
     print_table("t", columns, [[f"a long text in cell {i}" for i in range(9)]])
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 40
-    assert "… and 7 columns for which there is no room" in " ".join(out.split())
+    assert "… and 7 columns that did not fit" in " ".join(out.split())
 
 
 def test_version_loads_nothing_heavy() -> None:

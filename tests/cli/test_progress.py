@@ -6,10 +6,12 @@ import os
 import pty
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from slackwater.cli import show
 from slackwater.cli.run import counters
 from slackwater.pipeline import parse
 from slackwater.pipeline.metrics import Numbers
@@ -78,3 +80,23 @@ sinks:
 """, Path("p.yaml"), {}))
     numbers.streams["clean"].ready, numbers.streams["clean"].late = 12_345, 6
     assert counters(numbers) == "clean 12,345, 6 late; peaks 0"
+
+
+def test_lines_of_text_without_a_terminal(monkeypatch, capsys) -> None:
+    monkeypatch.setattr(show, "_EVERY", 0.02)
+    with show.progress("warm", 3, quiet=False, lines=True) as step:
+        step("Tide")
+        time.sleep(0.2)
+    with show.working("demo", quiet=False, lines=True) as say:
+        say("starting Spark")
+        time.sleep(0.1)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "warm: 0 of 3"
+    assert "warm: done: 1 of 3, Tide (0 s)" in lines
+    assert lines.count("demo: starting Spark") == 1
+    assert "demo: starting Spark (0 s)" in lines
+    with show.progress("warm", 3, quiet=True, lines=True) as step:
+        step("Tide")
+    with show.progress("tune", 3, quiet=False) as step:
+        step("Tide")
+    assert capsys.readouterr().err == ""

@@ -42,7 +42,7 @@ def test_the_table(story):
 def test_the_table_fits_a_terminal(story, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "80")
     print_parts(parts(story))
-    assert "no room" not in capsys.readouterr().out
+    assert "did not fit" not in capsys.readouterr().out
 
 
 def test_when_readings_went_missing(story):

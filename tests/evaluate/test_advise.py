@@ -134,6 +134,28 @@ def test_progress_says_what_a_delay_would_keep() -> None:
     assert (query.least_delay(0), query.least_delay(0.25)) == (91, 0)
 
 
+@given(st.lists(st.tuples(st.integers(0, 900), st.integers(0, 100_000), st.booleans()),
+                min_size=8, max_size=60), st.integers(2, 9))
+def test_numbers_of_a_long_query_are_those_of_all_its_micro_batches(steps, most) -> None:
+    """A listener keeps the latest micro-batches, and sums of the others."""
+    whole, bounded, greatest, marked = Progress(), Progress(), 0, 0
+    for at, (forward, back, late) in enumerate(steps):
+        marked = max(marked, greatest - 700)  # the watermark does not go back
+        greatest += forward
+        one = report(at, max(greatest - back, 0), greatest, marked, 3 if late else 0)
+        whole.add(one)
+        bounded.add(one).bound(most)
+        (mine,) = bounded.queries.values()
+        assert len(mine.batches) < 2 * most
+    (all_of_them,) = whole.queries.values()
+    got, wanted = mine.to_dict(), all_of_them.to_dict()
+    del got["keeps_all_ms"], wanted["keeps_all_ms"]  # rounded, if it is an earlier one's
+    assert got == pytest.approx(wanted)
+    for loss in (0, 0.05, 0.3):
+        exact = all_of_them.least_delay(loss)
+        assert exact <= mine.least_delay(loss) <= 1.01 * exact
+
+
 @pytest.mark.parametrize("name", ["p.json", "p.jsonl", "log/events_1_app.zstd"])
 def test_progress_files_and_event_logs(tmp_path: Path, name: str) -> None:
     file = tmp_path / name
@@ -171,7 +193,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mon
     code, out, _ = run(capsys, monkeypatch, "g-2", "--delay", "0s", "--loss", "1%",
                        "--trigger", "20ms")
     assert code == 0
-    assert "are dropped without a word by withWatermark" in out
+    assert "are silently dropped by withWatermark" in out
     assert '+ df.withWatermark("time", ' in out
     code, out, _ = run(capsys, monkeypatch, "g-2", "--batches", "50", "--json")
     told = json.loads(out)

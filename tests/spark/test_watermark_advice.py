@@ -20,6 +20,8 @@ from slackwater.evaluate.progress import read_progress
 from slackwater.evaluate.run import Events
 from slackwater.evaluate.spark_watermark import FixedWatermark, by_count
 from slackwater.spark import tap, watch
+from slackwater.view import RunView
+from slackwater.view.read_log import LogReader
 
 DELAYS = (0, 2000)
 
@@ -60,12 +62,17 @@ def counted(reports) -> list[int]:
             for report in reports if report["numInputRows"]]
 
 
+def removed(reports) -> int:
+    return sum(op["numRowsRemoved"] for report in reports for op in report["stateOperators"])
+
+
 @pytest.mark.parametrize("delay", DELAYS)
 def test_the_simulated_watermark_drops_what_spark_drops(spark, tmp_path, caplog, delay):
     events, batches = disordered(1200), 12
     cuts = by_count(events.arrival, batches)
     marked = FixedWatermark(events, cuts)
-    watched = watch(spark)
+    log = tmp_path / "watched.jsonl"
+    watched = watch(spark, log=log)
     caplog.set_level(logging.INFO, "slackwater.watch")
     name, reports = dropped_by_spark(spark, events, batches, delay, tmp_path)
     late = marked.needed_ms > delay
@@ -89,6 +96,19 @@ def test_the_simulated_watermark_drops_what_spark_drops(spark, tmp_path, caplog,
     assert live.to_dict() == read.to_dict()
     assert any(name in line and "dropped in micro-batch" in line for line in caplog.messages)
     assert name in repr(watched)
+
+    # and on the page
+    view = RunView()
+    LogReader(log, view.take).read()
+    page = view.model()
+    totals = page["queries"][name]["totals"]
+    assert (totals["rows"], totals["batches"]) == (1200, len(read.batches))
+    assert totals["watermark"] == {key: value for key, value in live.to_dict().items()
+                                   if key in totals["watermark"]}
+    assert sum(page["queries"][name]["history"]["dropped"]) == int(late.sum())
+    assert totals["state_rows"] == 1200 - int(late.sum()) - removed(reports)
+    assert [key for key, _ in page["alerts"]] == [f"dropped {name}"]
+    assert page["state"] == "stopped"
 
     # what progress alone can say is sure, and no less than what rows say
     sure = read.least_delay(0.05)

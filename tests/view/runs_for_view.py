@@ -49,3 +49,19 @@ def add_second(numbers: Numbers, at: int, rows: int = 100, sources: int = 4,
     numbers.results("peaks", [{"window_start": start, "window_end": end, "peak": 7.5 + at,
                                "note": HOSTILE}])
     numbers.tell()
+
+
+def watched_session(view, batches: int = 8) -> None:
+    """A watched Spark session, as `slackwater.spark.watch(spark, log=…)` writes it."""
+    dropped = 0
+    take = view.take
+    take({"at": "2024-01-01T00:00:00Z", "event": "start", "pipeline": "orders job", "nodes": {},
+          "sinks": {}})
+    for at in range(batches):
+        now = 5 * (at % 3)
+        dropped += now
+        take({"at": f"2024-01-01T00:00:{at + 1:02d}Z", "event": "batch", "query": "orders",
+              "batch": at, "rows": 1000, "seconds": 0.2, "state_rows": 10, "state_bytes": 4096,
+              "dropped": now, "behind": 12.0 + at, "streams": {}, "watermark": {
+                  "dropped": dropped, "loss": dropped / (1000 * (at + 1)), "delay_ms": 10_000,
+                  "lag_ms": 12_500.0, "keeps_all_ms": 34_000}})

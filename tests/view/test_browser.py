@@ -11,10 +11,11 @@ from urllib.parse import urlsplit
 import pytest
 
 from pages_for_view import LOOKS, hostile_view, looked_at, wait_until
-from runs_for_view import HOSTILE, add_second, plant
+from runs_for_view import HOSTILE, add_second, plant, watched_session
 from slackwater.pipeline import metrics
 from slackwater.pipeline.metrics import Numbers
 from slackwater.view import RunView
+from slackwater.view.findings import Sheet, findings_page, write_findings
 from slackwater.view.page import inline_page
 from slackwater.view.serve import serve_view
 
@@ -62,13 +63,13 @@ def test_the_report(browser, look, tmp_path):
         page.screenshot(path=tmp_path / f"report-{look}.png", full_page=True)
 
 
-def test_the_page_keeps_up_with_a_run(browser):
-    view = RunView()
+def test_the_page_keeps_up_with_a_run(browser, tmp_path):
+    view, log = RunView(), tmp_path / "run.jsonl"
     with serve_view(view, every=0.1) as url, looked_at(
             browser, "light", f"http://{urlsplit(url).netloc}/") as page:
         page.goto(url)
         page.get_by_role("heading", name="Waiting for a run").wait_for()
-        numbers = Numbers(plant(), listeners=(view.take,))
+        numbers = Numbers(plant(log), listeners=(view.take,))
         with numbers.told():
             for at in range(3):
                 add_second(numbers, at)
@@ -78,6 +79,38 @@ def test_the_page_keeps_up_with_a_run(browser):
             assert cells.locator("td, th").all_text_contents()[5] == str(late)
             assert page.locator("#state").text_content() == "running"
         page.get_by_text("stopped", exact=True).wait_for()
+        wait_until(page, "document.querySelectorAll('#queries canvas').length > 0")
+        written = json.loads(log.read_text().splitlines()[-1])["streams"]
+        shown = {row.locator("th").text_content(): row.locator("td").all_text_contents()
+                 for row in page.locator("#overview tbody tr").all()}
+        assert shown.keys() == written.keys()
+        for name, one in written.items():
+            rows_in, _, ready, late, share, bound, quarantined = shown[name][1:8]
+            assert [rows_in, ready, late, quarantined] == [
+                f"{one[kind]:,}" for kind in ("in", "ready", "late", "quarantined")]
+            for text, value in ((share, one["late_share"]), (bound, one["bound"])):
+                assert text == ("–" if value is None else f"{float(f'{100 * value:.3g}'):g} %")
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_the_page_of_a_watched_session(browser, look, tmp_path):
+    view = RunView()
+    watched_session(view)
+    file = tmp_path / "watched.html"
+    file.write_text(inline_page(view.model()), encoding="utf-8")
+    with looked_at(browser, look, file.as_uri()) as page:
+        page.goto(file.as_uri())
+        page.get_by_text("Dropped by the watermark").wait_for()
+        wait_until(page, "document.querySelectorAll('#queries canvas').length === 5")
+        facts = dict(zip(page.locator("#queries dt").all_text_contents(),
+                         page.locator("#queries dd").all_text_contents(), strict=True))
+        assert facts["Dropped by the watermark"] == "35"
+        assert facts["Share dropped"] == "0.438 %"
+        assert (facts["Watermark delay"], facts["Delay that keeps all"]) == ("10 s", "34 s")
+        assert page.locator("#alerts").text_content().startswith("orders: Spark's watermark")
+        assert not page.locator("#overview-title").is_visible(), "there are no streams of ours"
+        assert page.evaluate("document.documentElement.scrollWidth") <= LOOKS[look][1]
+        page.screenshot(path=tmp_path / f"watched-{look}.png", full_page=True)
 
 
 SOURCES, ROWS = 200, 10_000
@@ -173,9 +206,28 @@ def test_odd_names_are_only_text(browser, tmp_path):
                 assert page.evaluate("document.querySelectorAll('a[href]').length") == 1
 
 
+def test_a_megabyte_in_a_name_or_a_cell_does_not_hang_the_page(browser, tmp_path):
+    view, big = RunView(), "A" * 1_000_000
+    view.take({"at": "2024-01-01T00:00:00Z", "event": "start", "pipeline": big})
+    view.take({"at": "2024-01-01T00:00:01Z", "event": "results", "stream": big, "rows": [
+        {"text": big, "list": list(range(100_000)), "inside": {"of": big}, big: 1}]})
+    view.take({"at": "2024-01-01T00:00:02Z", "event": "ended", "query": big, "error": big})
+    file = tmp_path / "big.html"
+    file.write_text(inline_page(view.model()), encoding="utf-8")
+    assert file.stat().st_size < 200_000
+    with looked_at(browser, "phone", file.as_uri()) as page:
+        page.goto(file.as_uri())
+        page.get_by_role("cell", name="A…").first.wait_for(timeout=20_000)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    found = tmp_path / "found.html"
+    found.write_text(findings_page("big", [big, Sheet("t", ["a", big], [[big, {"x": big}]])]))
+    with looked_at(browser, "phone", found.as_uri()) as page:
+        page.goto(found.as_uri())
+        assert len(page.locator("td").first.text_content()) == 1001
+
+
 def test_the_report_of_a_command(browser, tmp_path):
     from slackwater.evaluate import pictures
-    from slackwater.view.findings import Sheet, write_findings
 
     with pictures.figure() as picture:
         picture.subplots().plot([1, 2, 3])

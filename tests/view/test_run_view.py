@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from runs_for_view import add_second, plant
+from runs_for_view import add_second, plant, watched_session
 from slackwater.core.errors import SlackwaterError
 from slackwater.pipeline.metrics import Numbers
 from slackwater.view import RunView
@@ -175,3 +175,20 @@ def test_which_log_is_meant(tmp_path):
         from_log(tmp_path / "data.jsonl")
     with pytest.raises(SlackwaterError, match="no such run log"):
         from_log(tmp_path / "absent.jsonl")
+
+
+def test_a_watched_session_shows_what_its_watermark_drops():
+    view = RunView()
+    watched_session(view)
+    model = view.model()
+    query = model["queries"]["orders"]
+    assert (query["totals"]["rows"], query["totals"]["watermark"]["dropped"]) == (8000, 35)
+    assert query["history"]["dropped"] == [0, 5, 10, 0, 5, 10, 0, 5]
+    assert model["alerts"] == [["dropped orders", "orders: Spark's watermark has dropped at least "
+                                "35 rows (0.44%); a delay of 34 s would have kept all."]]
+    view.take({"at": "2024-01-01T00:01:00Z", "event": "ended", "query": "orders",
+               "error": "the disk is full"})
+    assert model["alerts"][0] in view.model()["alerts"]
+    assert ["ended orders", "The query orders failed: the disk is full"] in view.model()["alerts"]
+    watched_session(view, 1)  # another session, in the same log
+    assert view.model()["alerts"] == []

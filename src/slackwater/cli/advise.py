@@ -32,7 +32,7 @@ def command(
         help="The job's own withWatermark delay.")] = None,
     loss: Annotated[str | None, typer.Option(
         "--loss", metavar="SHARE", show_default=False,
-        help="The share of rows that may be lost; else 0.1%.")] = None,
+        help="The share of rows that may be lost; default 0.1%.")] = None,
     latency: Annotated[str | None, typer.Option(
         "--latency", metavar="DURATION", show_default=False,
         help="Instead: the mean time from an event to its result.")] = None,
@@ -40,7 +40,7 @@ def command(
         "--trigger", metavar="DURATION", help="The job's trigger interval.")] = "10s",
     batches: Annotated[int | None, typer.Option(
         "--batches", metavar="N", show_default=False,
-        help="Instead: cut the sample into so many micro-batches of equally many rows.")] = None,
+        help="Instead: cut the sample into this many micro-batches of equal size.")] = None,
     time: options.Time = None,
     arrival: options.Arrival = None,
     source: options.Source = None,

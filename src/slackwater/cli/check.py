@@ -19,7 +19,7 @@ def command(
     json: Annotated[bool, typer.Option(
         "--json", help="The plan, or the mistakes, as JSON, and nothing else.")] = False,
 ) -> None:
-    """Check a pipeline file and draw its plan. All mistakes are told at once; nothing is run."""
+    """Check a pipeline file and draw its plan. Lists all mistakes at once; runs nothing."""
     try:
         pipeline = load(file)
     except PipelineError as error:

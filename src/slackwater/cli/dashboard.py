@@ -19,10 +19,10 @@ def command(
         "--address", metavar="HOST:PORT", help="Where the page is served; port 0: any free one."
     )] = "127.0.0.1:0",
     no_token: Annotated[bool, typer.Option(
-        "--no-token", help="Let in whoever can reach the address.")] = False,
+        "--no-token", help="Let in anyone who can reach the address.")] = False,
     allow_host: Annotated[list[str] | None, typer.Option(
         "--allow-host", metavar="NAME", show_default=False,
-        help="A host name by which the page may be opened, besides localhost.")] = None,
+        help="A host name under which the page may be opened, besides localhost.")] = None,
 ) -> None:
     """Show a run as a page that keeps up with it, from its log; Ctrl-C ends it."""
     from slackwater.view import RunView

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-import threading
-import time
 import webbrowser
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -16,8 +11,6 @@ import typer
 from slackwater.cli.show import print_json, print_parts, working
 
 __all__ = ["command"]
-
-_EVERY = 4.0  # seconds between lines where there is no terminal
 
 
 def command(
@@ -32,7 +25,7 @@ def command(
     from slackwater.evaluate.pictures import save_as
     from slackwater.view.findings import write_findings
 
-    with _told("demo", quiet=json) as say:
+    with working("demo", quiet=json, lines=True) as say:
         told = story.run_demo(out, say)
         say("drawing")
         parts, picture = page.parts(told), page.picture(told)
@@ -47,31 +40,3 @@ def command(
                    f"The run itself, as a page: slackwater dashboard {out / 'run.jsonl'}")
     if show:
         webbrowser.open(report.resolve().as_uri())
-
-
-@contextmanager
-def _told(what: str, *, quiet: bool) -> Iterator[Callable[[str], None]]:
-    """Progress: a live line on a terminal, else a line of text every few seconds."""
-    if quiet or sys.stderr.isatty():
-        with working(what, quiet=quiet) as say:
-            yield say
-        return
-    now, ended, began = "", threading.Event(), time.monotonic()
-
-    def say_line(text: str) -> None:
-        nonlocal now
-        if text.partition(":")[0] != now.partition(":")[0]:
-            typer.echo(f"{what}: {text}", err=True)
-        now = text
-
-    def repeat() -> None:
-        while not ended.wait(_EVERY):
-            typer.echo(f"{what}: {now} ({time.monotonic() - began:.0f} s)", err=True)
-
-    thread = threading.Thread(target=repeat, name="slackwater-demo", daemon=True)
-    thread.start()
-    try:
-        yield say_line
-    finally:
-        ended.set()
-        thread.join()

@@ -52,7 +52,7 @@ def command(
         help="Bearer tokens, one per line; read again when it changes.")] = None,
     no_token: Annotated[bool, typer.Option(
         "--no-token", rich_help_panel=_SAFE,
-        help="Take events from everybody, also on an address that others can reach.")] = False,
+        help="Accept events from anyone, even on an address that others can reach.")] = False,
     tls_cert: Annotated[Path | None, typer.Option(
         "--tls-cert", metavar="PEM", show_default=False, rich_help_panel=_SAFE,
         help="Certificate chain for HTTPS; read again when it changes.")] = None,
@@ -76,7 +76,7 @@ def command(
         help="The session's name at the broker.")] = "slackwater-gateway",
     topic_field: Annotated[str, typer.Option(
         "--topic-field", metavar="FIELD", rich_help_panel=_BROKER,
-        help="Field that the topic is put into; empty: none.")] = "_topic",
+        help="Field that receives the topic; empty: none.")] = "_topic",
     mqtt_ca: Annotated[Path | None, typer.Option(
         "--mqtt-ca", metavar="PEM", show_default=False, rich_help_panel=_BROKER,
         help="Certificates to trust for mqtts.")] = None,
@@ -102,20 +102,20 @@ def command(
         help="Length of the log's files.")] = "64MiB",
     retain_size: Annotated[str, typer.Option(
         "--retain-size", metavar="SIZE|SHARE|all", rich_help_panel=_KEPT,
-        help="Let go of the oldest events while the log is larger; a share is of the log and the "
+        help="Delete the oldest events while the log is larger; a share is of the log and the "
              "disk's free space together.")] = "70%",
     retain_age: Annotated[str | None, typer.Option(
         "--retain-age", metavar="DURATION", show_default=False, rich_help_panel=_KEPT,
-        help="Let go of events older than this.")] = None,
+        help="Delete events older than this.")] = None,
     reader_lease: Annotated[str, typer.Option(
         "--reader-lease", metavar="DURATION|never", rich_help_panel=_KEPT,
         help="Forget a reader that has been away this long (never one of --reader).")] = "7 days",
     max_backlog: Annotated[str | None, typer.Option(
         "--max-backlog", metavar="SIZE", show_default=False, rich_help_panel=_KEPT,
-        help="Take nothing (429) while a reader is further behind.")] = None,
+        help="Accept nothing (429) while a reader is further behind.")] = None,
     min_free: Annotated[str, typer.Option(
         "--min-free", metavar="SIZE", rich_help_panel=_KEPT,
-        help="Take nothing (429) while the disk has less room.")] = "64MiB",
+        help="Accept nothing (429) while the disk has less free space.")] = "64MiB",
     quick_start: Annotated[bool, typer.Option(
         "--quick-start", rich_help_panel=_KEPT,
         help="Check only the log's last segment, not the others in the background.")] = False,

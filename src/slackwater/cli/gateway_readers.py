@@ -35,7 +35,7 @@ def command(
         typer.echo(to_json([reader.to_json() for reader in found]))
         return
     if not found:
-        typer.echo("nobody reads this log")
+        typer.echo("this log has no readers")
     for reader in found:
         state = "reading" if reader.held else f"away for {reader.away:.0f} s"
         typer.echo(f"{reader.name:30} next record {reader.record:>12}  "

@@ -32,34 +32,34 @@ Files = Annotated[list[str], typer.Argument(
     show_default=False)]
 Time = Annotated[str | None, typer.Option(
     "--time", metavar="COLUMN", rich_help_panel=_COLUMNS, show_default=False,
-    help="When it happened. Recordings of paper 3 are known by their header; else: time.")]
+    help="When it happened. Recordings of paper 3 are recognised by their header; default: time.")]
 Arrival = Annotated[str | None, typer.Option(
     "--arrival", metavar="COLUMN", rich_help_panel=_COLUMNS, show_default=False,
-    help="When it was received; else: arrival, or the order of the rows.")]
+    help="When it was received; default: arrival, or the order of the rows.")]
 Source = Annotated[str | None, typer.Option(
     "--source", metavar="COLUMN", rich_help_panel=_COLUMNS, show_default=False,
-    help="Which producer; else: source.")]
+    help="Which producer sent it; default: source.")]
 Sequence = Annotated[str | None, typer.Option(
     "--sequence", metavar="COLUMN", rich_help_panel=_COLUMNS, show_default=False,
-    help="The producer's running number; else: sequence.")]
+    help="The producer's running number; default: sequence.")]
 By = Annotated[list[str] | None, typer.Option(
     "--by", metavar="COLUMN,…", rich_help_panel=_COLUMNS, show_default=False,
     help="Key columns: each combination of values is a stream of its own.")]
 Unit = Annotated[str | None, typer.Option(
     "--unit", metavar="s|ms|us|ns", rich_help_panel=_COLUMNS, show_default=False,
-    help="Unit of integer times; else told from their size.")]
+    help="Unit of integer times; otherwise inferred from their size.")]
 FutureSkew = Annotated[str, typer.Option(
     "--max-future-skew", metavar="DURATION", rich_help_panel=_COLUMNS,
     help="Rows stamped further ahead of their arrival are quarantined.")]
 MaxDelay = Annotated[str | None, typer.Option(
     "--max-delay", metavar="DURATION", rich_help_panel=_COLUMNS, show_default=False,
-    help="Rows stamped further behind their arrival are quarantined; else they are late.")]
+    help="Rows stamped further behind their arrival are quarantined; otherwise they are late.")]
 TimeMin = Annotated[str | None, typer.Option(
     "--time-min", metavar="COLUMN", rich_help_panel=_COLUMNS, show_default=False,
-    help="Of a correlation: the earliest time; else: time_min.")]
+    help="For correlations: the earliest time; default: time_min.")]
 TimeMax = Annotated[str | None, typer.Option(
     "--time-max", metavar="COLUMN", rich_help_panel=_COLUMNS, show_default=False,
-    help="Of a correlation: the latest time; else: time_max.")]
+    help="For correlations: the latest time; default: time_max.")]
 LateOut = Annotated[Path | None, typer.Option(
     "--late-out", metavar="FILE", show_default=False,
     help="Write the rows that took no part (late, quarantined, unusable), with the reason.")]

@@ -57,7 +57,7 @@ def command(
 
 
 def _numbered(picture: Path, name: str, files: int) -> Path:
-    """One picture a file: with several, the dataset's name goes into the picture's."""
+    """One picture per file: with several, the dataset's name goes into the picture's."""
     return picture if files == 1 else picture.with_stem(f"{picture.stem}-{name}")
 
 

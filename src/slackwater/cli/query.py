@@ -43,7 +43,7 @@ def command(
     )] = None,
     slack: Annotated[str | None, typer.Option(
         "--slack", metavar="DURATION", show_default=False,
-        help="How long to wait for late rows, where the query has no DRATIO; else estimated.",
+        help="How long to wait for late rows, if the query has no DRATIO; otherwise estimated.",
     )] = None,
     policy: Annotated[str | None, typer.Option(
         "--policy", metavar="NAME", show_default=False,
@@ -61,7 +61,7 @@ def command(
     sequence: options.Sequence = None,
     type_: Annotated[str | None, typer.Option(
         "--type", metavar="COLUMN", show_default=False, rich_help_panel="Columns",
-        help="What kind of event, for EVENT queries; else: type.")] = None,
+        help="What kind of event, for EVENT queries; default: type.")] = None,
     time_min: options.TimeMin = None,
     time_max: options.TimeMax = None,
     by: options.By = None,

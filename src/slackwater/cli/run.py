@@ -24,24 +24,24 @@ def command(
     file: Annotated[str, typer.Argument(
         metavar="FILE", show_default=False, help="A pipeline file (YAML).")],
     until_done: Annotated[bool, typer.Option(
-        "--until-done", help="Take what the sources have now, release all that is held, then end."
+        "--until-done", help="Process what the sources have now, release everything held, then end."
     )] = False,
     keep_held: Annotated[bool, typer.Option(
         "--keep-held", help="With --until-done: keep what is held, for a later run.")] = False,
     master: Annotated[str | None, typer.Option(
         "--master", metavar="URL", show_default=False,
-        help="Spark's master: local[4], spark://host:7077, …; else this machine.")] = None,
+        help="Spark's master: local[4], spark://host:7077, …; default: this machine.")] = None,
     remote: Annotated[str | None, typer.Option(
         "--remote", metavar="URL", show_default=False,
         help="A Spark Connect server: sc://host:15002.")] = None,
     fresh: Annotated[bool, typer.Option(
-        "--fresh", help="Put an old checkpoint aside and begin anew.")] = False,
+        "--fresh", help="Put the old checkpoint aside and start from the beginning.")] = False,
     dashboard: Annotated[bool, typer.Option(
         "--dashboard", help="Show the run as a page on this machine; its address, with a token, is "
                             "printed.")] = False,
     dashboard_address: Annotated[str | None, typer.Option(
         "--dashboard-address", metavar="HOST:PORT", show_default=False,
-        help="Serve the page there; else: loopback, and any free port.")] = None,
+        help="Serve the page there; default: loopback, any free port.")] = None,
     json: Annotated[bool, typer.Option(
         "--json", help="The numbers at the end as JSON, and nothing else.")] = False,
 ) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -33,6 +36,7 @@ __all__ = ["computed", "number", "print_account", "print_json", "print_parts", "
 _T = TypeVar("_T")
 _WIDE = 240  # in a file or a pipe there is no width to keep to
 _NARROW = 12  # a text column is folded down to this before a column is left out
+_EVERY = 4.0  # seconds between lines where there is no terminal
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
@@ -44,7 +48,7 @@ def print_json(value: Any) -> None:
 def print_account(account: Account) -> None:
     """What became of the rows, on standard error: remarks first, the counts as the last line."""
     for remark in account.remarks():
-        typer.echo(f"beware: {remark}", err=True)
+        typer.echo(f"warning: {remark}", err=True)
     typer.echo(account.line(), err=True)
 
 
@@ -58,7 +62,7 @@ def print_parts(parts: Iterable[Part]) -> None:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """A table; numbers stand right, cells are shown as they are, never read as markup.
+    """A table; numbers are right-aligned, cells are shown as they are, never read as markup.
 
     On a terminal it keeps to the width: long texts are folded, and columns for which there is no
     room are named below.
@@ -82,7 +86,7 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
     console.print(table)
     if shown < len(columns):
         more = "1 column" if len(columns) - shown == 1 else f"{len(columns) - shown} columns"
-        console.print(f"… and {more} for which there is no room: "
+        console.print(f"… and {more} that did not fit: "
                       f"{', '.join(columns[shown:])}", markup=False)
 
 
@@ -117,18 +121,47 @@ def _numeric(text: str) -> bool:
 
 
 @contextmanager
-def working(what: str, *, quiet: bool) -> Iterator[Callable[[str], None]]:
+def working(what: str, *, quiet: bool, lines: bool = False) -> Iterator[Callable[[str], None]]:
     """A line on a terminal's standard error that says what is done now, and for how long.
 
-    The value given is called with what is to be said; elsewhere than on a terminal nothing is.
+    The value given is called with what is to be said.  Without a terminal nothing is said, or with
+    `lines` a line of text every few seconds.
     """
     console = Console(stderr=True)
+    if lines and not quiet and not console.is_terminal:
+        with _in_lines(what) as say:
+            yield say
+        return
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False),
                TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True,
                   disable=quiet or not console.is_terminal) as line:
         task = line.add_task(what, total=None)
         yield lambda text: line.update(task, description=f"{what}: {text}", refresh=True)
+
+
+@contextmanager
+def _in_lines(what: str) -> Iterator[Callable[[str], None]]:
+    """A line when something else is begun (what is before the colon), and every few seconds."""
+    now, ended, began = "", threading.Event(), time.monotonic()
+
+    def say(text: str) -> None:
+        nonlocal now
+        if text.partition(":")[0] != now.partition(":")[0]:
+            typer.echo(f"{what}: {text}", err=True)
+        now = text
+
+    def repeat() -> None:
+        while not ended.wait(_EVERY):
+            typer.echo(f"{what}: {now} ({time.monotonic() - began:.0f} s)", err=True)
+
+    thread = threading.Thread(target=repeat, name="slackwater-progress", daemon=True)
+    thread.start()
+    try:
+        yield say
+    finally:
+        ended.set()
+        thread.join()
 
 
 def computed(what: str, results: Iterable[_T], *, quiet: bool) -> Iterator[_T]:
@@ -146,9 +179,19 @@ def computed(what: str, results: Iterable[_T], *, quiet: bool) -> Iterator[_T]:
 
 
 @contextmanager
-def progress(what: str, total: int, *, quiet: bool) -> Iterator[Any]:
-    """A bar on standard error; the value given is called with what is being done now."""
+def progress(what: str, total: int, *, quiet: bool,
+             lines: bool = False) -> Iterator[Callable[[str], None]]:
+    """A bar on standard error; the value given is called with what has just been done.
+
+    Without a terminal nothing is shown, or with `lines` a line of text every few seconds.
+    """
     console = Console(stderr=True)
+    if lines and not quiet and not console.is_terminal:
+        done = itertools.count(1)
+        with _in_lines(what) as say:
+            say(f"0 of {total}")
+            yield lambda text: say(f"done: {next(done)} of {total}, {text}")
+        return
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
                TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True,

@@ -31,7 +31,7 @@ def show(
         metavar="CHECKPOINT", show_default=False,
         help="The checkpoint folder of a pipeline, or of one streaming query.")],
     keys: Annotated[int, typer.Option(
-        "--keys", min=0, help="Name so many keys per step and shard: those furthest back.")] = 5,
+        "--keys", min=0, help="Name this many keys per step and shard: those furthest back.")] = 5,
     as_json: Annotated[bool, typer.Option("--json", help="JSON, and nothing else.")] = False,
 ) -> None:
     """Shards, keys, held rows, bytes, watermarks and the oldest held event of each step."""
@@ -62,7 +62,7 @@ def migrate(
              "with it.")],
     partitions: Annotated[int, typer.Option(
         "--partitions", min=1, show_default=False,
-        help="How many tasks are to share the state from the next start on.")],
+        help="How many tasks share the state from the next start on.")],
     as_json: Annotated[bool, typer.Option("--json", help="JSON, and nothing else.")] = False,
 ) -> None:
     """Give the state another number of partitions: nothing is lost, results are the same."""

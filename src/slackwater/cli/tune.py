@@ -25,9 +25,9 @@ def command(
         help="The share of events that may be late: 0.1%. Finds the fastest policy.")] = None,
     latency: Annotated[str | None, typer.Option(
         "--latency", metavar="DURATION", show_default=False,
-        help="The mean latency to keep: 500ms. Finds the policy that loses least.")] = None,
+        help="The mean latency to stay under: 500ms. Finds the policy that loses least.")] = None,
     sample: Annotated[int, typer.Option(
-        "--sample", metavar="EVENTS", help="Try on so many events from the start.")] = SAMPLE,
+        "--sample", metavar="EVENTS", help="Use this many events from the start.")] = SAMPLE,
     declare_sources: Annotated[bool, typer.Option(
         "--declare-sources", help="Tell Tide the sources beforehand.")] = False,
     every: Annotated[bool, typer.Option(
@@ -80,6 +80,6 @@ def _parts(found: Tuned, every: bool) -> Iterator[Part]:
     if not found.met:
         yield f"No policy keeps {describe_target(found)} on this sample; the closest one:"
     if found.too_short is not None:
-        yield f"Beware: {found.too_short}."
+        yield f"Warning: {found.too_short}."
     yield f"Recommended: {found.reason}."
     yield f"policy = {found.chosen.policy}"

@@ -19,11 +19,11 @@ def command(
         help="Pack what was compiled, for executors: spark.archives.")] = None,
     processes: Annotated[int | None, typer.Option(
         "--processes", metavar="N", show_default=False, min=1,
-        help="How many at a time; else one per processor.")] = None,
+        help="How many at a time; default: one per processor.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing.")] = False,
 ) -> None:
     """Compile all kernels once, so that no first command has to. Done again, it takes seconds."""
-    with progress("warm", len(list(workloads())), quiet=quiet) as step:
+    with progress("warm", len(list(workloads())), quiet=quiet, lines=True) as step:
         folder = warm(step, processes=processes)
     if pack is not None:
         archive(pack)

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from slackwater.core.errors import ConfigError, SnapshotError
 from slackwater.core.events import NEVER, Roles, Usable, usable_rows
+from slackwater.core.html import html_fields
 from slackwater.core.kernel import MemoryStore, Out, Store
 from slackwater.core.notes import Notes
 from slackwater.core.outcome import outcome
@@ -98,6 +99,9 @@ class Step:
 
 class Stage(ABC):
     """A configuration that can be started and restored."""
+
+    def _repr_html_(self) -> str:
+        return html_fields(self)
 
     @abstractmethod
     def logic(self, store: Store) -> StageLogic:

@@ -33,19 +33,20 @@ def parts(story: Story) -> list[Part]:
     return [
         f"A compressed-air plant, simulated, so that the truth is known: {len(LINES)} lines with "
         f"{3 * len(LINES)} radio nodes sent {plant.table.num_rows:,} rows in {plant.seconds} s. "
-        "Nodes stall and then send all that they have kept; their clocks are off.",
-        f"Spark alone and Slackwater had the same rows, in micro-batches of {plant.batch} s, and "
+        "Nodes stall and then send everything they have kept; their clocks are off.",
+        f"Spark alone and Slackwater got the same rows, in micro-batches of {plant.batch} s, and "
         "three questions to answer:",
-        f"  leaking windows: in which {WINDOW} s does a line lose air? Means of both its ends.",
+        f"  leaking windows: in which {WINDOW} s does a line lose air? Compares the means of both "
+        "its ends.",
         "  leaks: when does the pressure fall although the valve is shut? A pattern.",
         "  pairs: which hiss belongs to which drop in pressure? A join by time.",
         f"Spark alone has a watermark of {WATERMARK}, a state machine that sees rows as they "
         "arrive, and a join that takes times as exact. Slackwater puts rows in order first "
         f"({story.policy}), matches a pattern with a negation, and joins times as intervals.",
-        Sheet("Against the truth",
-              ["question", "asked of", "found", "missed", "invented", "wait (s)", "worst"], rows),
+        Sheet("Against the truth", ["question", "answered by", "found", "missed", "invented",
+                                    "wait (s)", "worst"], rows),
         f"Wrong answers, missed or invented: Spark alone {wrong[0]}, Slackwater {wrong[1]}. "
-        "The wait is from the end of what an answer is about until it is known.",
+        "The wait runs from the end of what is asked about until the answer is known.",
         _readings(story)]
 
 
@@ -62,7 +63,7 @@ def _readings(story: Story) -> str:
         missing = missing_readings(story.plant, given)
         early = sum(count for at, count in missing.items() if at < middle)
         words.append(f"{name} {sum(missing.values()):,} ({early:,} of them in the first {half} s)")
-    return (f"Readings that are in no mean: {words[0]}, dropped without a trace; {words[1]}, kept: "
+    return (f"Readings missing from the means: {words[0]}, dropped silently; {words[1]}, kept: "
             f"all {story.late:,} late rows are in out/late, each with its reason.")
 
 

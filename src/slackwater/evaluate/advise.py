@@ -74,7 +74,7 @@ class Advice:
         if self.now is not None:
             said.append(
                 f"Now {self.now.late:,} of {self.rows:,} rows ({100 * self.now.loss:.4g} %) are "
-                f"dropped without a word by {self.now.what}." if self.now.late
+                f"silently dropped by {self.now.what}." if self.now.late
                 else f"Now {self.now.what} drops no row of this sample.")
         for choice in (self.fixed, self.policy):
             verb = "meets" if choice.met else "comes closest to, but does not meet,"

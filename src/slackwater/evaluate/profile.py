@@ -77,7 +77,7 @@ class Profile:
                         "ahead of the receiver's.")
         p50, longest = self.gap_ms.get("p50"), self.gap_ms.get("max")
         if p50 is not None and longest is not None:
-            said.append(f"An event comes every {_ms(p50)} (median), the longest silence is "
+            said.append(f"An event arrives every {_ms(p50)} (median); the longest silence is "
                         f"{_ms(longest)}.")
         return said
 

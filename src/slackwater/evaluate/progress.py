@@ -7,6 +7,7 @@ Leaves: numbers per query.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -36,6 +37,20 @@ class Batch:
     end: int
 
 
+@dataclass(frozen=True)
+class _Earlier:
+    """The sum of micro-batches that are no longer kept one by one."""
+
+    batches: int = 0
+    rows: int = 0
+    dropped: int = 0
+    lag_sum: float = 0.0
+    lags: int = 0
+    delay: int | None = None
+    greatest: tuple[int | None, int | None] = (None, None)
+    needs: Mapping[int, int] = field(default_factory=dict)
+
+
 @dataclass
 class QueryNumbers:
     """What a query has said.
@@ -46,16 +61,22 @@ class QueryNumbers:
 
     name: str
     batches: dict[int, Batch] = field(default_factory=dict)
+    _earlier: _Earlier = field(default_factory=_Earlier, repr=False)
+
+    @property
+    def count(self) -> int:
+        """Micro-batches."""
+        return self._earlier.batches + len(self.batches)
 
     @property
     def rows(self) -> int:
         """Rows read."""
-        return sum(batch.rows for batch in self.batches.values())
+        return self._earlier.rows + sum(batch.rows for batch in self.batches.values())
 
     @property
     def dropped(self) -> int:
         """Rows dropped because they were behind the watermark."""
-        return sum(batch.dropped for batch in self.batches.values())
+        return self._earlier.dropped + sum(batch.dropped for batch in self.batches.values())
 
     @property
     def loss(self) -> float:
@@ -64,35 +85,31 @@ class QueryNumbers:
 
     @property
     def delay_ms(self) -> int | None:
-        """The query's own ``withWatermark`` delay, told from its watermarks; None: it has none."""
-        found, greatest = [], None
-        for batch in self._in_order():
+        """The query's own ``withWatermark`` delay, worked out from its watermarks; None: none."""
+        found = [] if self._earlier.delay is None else [self._earlier.delay]
+        for greatest, batch in zip(self._greatest()[1:], self._in_order(), strict=False):
             if greatest is not None and batch.watermark:
                 found.append(greatest - batch.watermark)
-            if batch.greatest is not None:
-                greatest = batch.greatest if greatest is None else max(greatest, batch.greatest)
         return max(found, default=None)
 
     @property
     def lag_ms(self) -> float | None:
-        """How far the watermark is behind the clock, on the mean: how long results take."""
-        lags = [batch.end - batch.watermark for batch in self.batches.values() if batch.watermark]
-        return sum(lags) / len(lags) if lags else None
+        """How far the watermark is behind the clock, on average: how long results take."""
+        total, count = self._lags()
+        return total / count if count else None
 
     def needs(self) -> list[tuple[int, int]]:
         """For each micro-batch with rows the least delay that keeps them all, and their number."""
-        found, known = [], [None, None]  # what rows are judged by is two micro-batches old
-        for batch in self._in_order():
-            before = known[-2]
+        found = list(self._earlier.needs.items())
+        # what rows are judged by is two micro-batches old
+        for before, batch in zip(self._greatest(), self._in_order(), strict=False):
             if batch.least is not None:
                 need = 0 if before is None else max(before - batch.least + 1, 0)
                 found.append((need, batch.rows))
-            latest = [t for t in (known[-1], batch.greatest) if t is not None]
-            known.append(max(latest) if latest else None)  # type: ignore[arg-type]
         return found
 
     def least_delay(self, loss: float) -> int:
-        """The smallest delay that surely drops no more than that share of the rows.
+        """The smallest delay that certainly drops no more than that share of the rows.
 
         Only the oldest row of each micro-batch is known, so a smaller one may do as well.
         """
@@ -104,17 +121,37 @@ class QueryNumbers:
                 return need
         return 0
 
+    def bound(self, most: int) -> None:
+        """Sum up all but the latest `most` micro-batches, once there are twice as many.
+
+        A listener hears a query for months.  All numbers stay exact, but that the delays which
+        earlier micro-batches needed are rounded up, by less than one in a hundred.
+        """
+        if len(self.batches) < 2 * most:
+            return
+        ordered = self._in_order()
+        old = QueryNumbers(self.name, {one.number: one for one in ordered[:-most]}, self._earlier)
+        self.batches = {one.number: one for one in ordered[-most:]}
+        needs: Counter[int] = Counter()
+        for need, rows in old.needs():
+            needs[_rounded_up(need)] += rows
+        latest = old._greatest()
+        self._earlier = _Earlier(old.count, old.rows, old.dropped, *old._lags(), old.delay_ms,
+                                 (latest[-2], latest[-1]), needs)
+
     def line(self) -> str:
         """One line for a log."""
-        delay = "no watermark" if self.delay_ms is None else f"delay {self.delay_ms / 1000:g} s"
+        read = f"{self.name}: {self.rows:,} rows in {self.count:,} micro-batches"
+        if self.delay_ms is None and not self.dropped:
+            return f"{read}, no watermark yet"
+        delay = "delay unknown" if self.delay_ms is None else f"delay {self.delay_ms / 1000:g} s"
         lag = "" if self.lag_ms is None else f", results {self.lag_ms / 1000:.1f} s behind"
-        return (f"{self.name}: {self.rows:,} rows in {len(self.batches):,} micro-batches, "
-                f"{self.dropped:,} dropped by the watermark ({100 * self.loss:.4g} %), {delay}, "
-                f"a delay of {self.least_delay(0) / 1000:g} s would have kept all{lag}")
+        return (f"{read}, {self.dropped:,} dropped by the watermark ({100 * self.loss:.4g} %), "
+                f"{delay}, a delay of {self.least_delay(0) / 1000:g} s would have kept all{lag}")
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {"query": self.name, "rows": self.rows, "batches": len(self.batches),
+        return {"query": self.name, "rows": self.rows, "batches": self.count,
                 "dropped": self.dropped, "loss": round(self.loss, 8), "delay_ms": self.delay_ms,
                 "lag_ms": self.lag_ms, "keeps_all_ms": self.least_delay(0)}
 
@@ -123,6 +160,29 @@ class QueryNumbers:
 
     def _in_order(self) -> list[Batch]:
         return [self.batches[number] for number in sorted(self.batches)]
+
+    def _lags(self) -> tuple[float, int]:
+        """Sum and number of the watermark's lags."""
+        lags = [batch.end - batch.watermark for batch in self.batches.values() if batch.watermark]
+        return self._earlier.lag_sum + sum(lags), self._earlier.lags + len(lags)
+
+    def _greatest(self) -> list[int | None]:
+        """The greatest time up to each micro-batch, in order, with those two before in front."""
+        found = list(self._earlier.greatest)
+        for batch in self._in_order():
+            known = [t for t in (found[-1], batch.greatest) if t is not None]
+            found.append(max(known, default=None))
+        return found
+
+
+def _rounded_up(need: int) -> int:
+    """To 128 steps per doubling.
+
+    >>> _rounded_up(100), _rounded_up(1000), _rounded_up(1001), _rounded_up(123_456)
+    (100, 1000, 1004, 123904)
+    """
+    step = 1 << max(need.bit_length() - 8, 0)
+    return -(-need // step) * step
 
 
 class Progress:

@@ -65,7 +65,7 @@ def roles_of(table: pa.Table, given: Mapping[str, str | None], *, step: str,
                 guesses[role] = name
     if guesses:
         told = ", ".join(f"{role}={name!r}" for role, name in guesses.items())
-        warnings.warn(f"{step} guessed {told}; say so, or another column, to be sure", RoleGuess,
+        warnings.warn(f"{step} guessed {told}; name the columns to be sure", RoleGuess,
                       stacklevel=_callers_level())
     roles = Roles(**found, key=column_names(by), unit=unit)
     points = "time" in wanted or not {"time_min", "time_max"} & set(found)

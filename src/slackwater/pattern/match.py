@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from slackwater.core.durations import Duration, micros
 from slackwater.core.errors import ConfigError, did_you_mean
 from slackwater.core.events import Roles
+from slackwater.core.html import html_fields
 from slackwater.core.kernel import Store
 from slackwater.core.punctuation import declared
 from slackwater.core.stage import Stage
@@ -128,6 +129,10 @@ class Match(Stage):
     use_partition: bool = True
     sort_batches: bool = True
     sources: tuple[str, ...] | None = None
+
+    def _repr_html_(self) -> str:
+        plan = getattr(self.pattern, "_repr_html_", None)  # a pattern from a query has one
+        return ("" if plan is None else plan()) + html_fields(self)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sources", declared(self.sources, "match"))

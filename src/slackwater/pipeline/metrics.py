@@ -50,6 +50,14 @@ class StreamNumbers:
         told = self.ready + self.late
         return self.late / told if told else None
 
+    def to_dict(self, rows_in: int) -> dict[str, Any]:
+        """For tables and machines; `rows_in` is what the node took in."""
+        return {"in": rows_in, "ready": self.ready, "late": self.late,
+                "quarantined": self.quarantined, "unreadable": self.unreadable,
+                "late_share": self.late_share, "bound": self.bound,
+                "latency": dict(zip(("p50", "p95", "p99"), self.latency, strict=False)),
+                "buffer": self.buffer, "lag": self.lag}
+
     def add(self, told: Mapping[str, Any]) -> None:
         """Count what was told of a micro-batch; its times are in microseconds."""
         for name in ("ready", "late", "quarantined", "unreadable"):
@@ -242,13 +250,7 @@ class Numbers:
     def summary(self) -> dict[str, dict[str, Any]]:
         """The numbers of each stream, for tables and machines."""
         with self.lock:
-            return {name: {
-                "in": self.rows_in(name), "ready": one.ready, "late": one.late,
-                "quarantined": one.quarantined, "unreadable": one.unreadable,
-                "late_share": one.late_share, "bound": one.bound,
-                "latency": dict(zip(("p50", "p95", "p99"), one.latency, strict=False)),
-                "buffer": one.buffer, "lag": one.lag,
-            } for name, one in self.streams.items()}
+            return {name: one.to_dict(self.rows_in(name)) for name, one in self.streams.items()}
 
 
 def loss_bound(step: Step) -> float | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from slackwater.core.durations import format_duration, micros
+from slackwater.core.html import html_text
 from slackwater.query.correlate.timing import split_timing
 from slackwater.query.correlate.tree import CorrelateTree
 from slackwater.query.event.explain import explain_event
@@ -16,7 +17,7 @@ from slackwater.query.recognise.tree import Recognise
 from slackwater.query.select.tree import Select
 from slackwater.reorder import Policy
 
-__all__ = ["explain"]
+__all__ = ["explain", "explained_html"]
 
 _STRATEGIES = {
     "skip_till_any": "skip_till_any: every combination of events is a match",
@@ -31,7 +32,7 @@ _SKIPS = {"past": "after its last row", "next": "after its first row",
 
 
 def explain(text: str, **options: Any) -> str:
-    """Tell what a query does, and in which order.
+    """What a query does, and in which order.
 
     Parameters
     ----------
@@ -71,6 +72,11 @@ def explain(text: str, **options: Any) -> str:
     else:
         lines = _select(query, options)
     return "\n".join([lines[0], *(f"{title:<11}{words}" for title, words in lines[1:] if words)])
+
+
+def explained_html(text: str, **options: Any) -> str:
+    """The query and its plan, for notebooks."""
+    return html_text(f"{text.strip()}\n\n{explain(text, **options)}")
 
 
 def _said(query: Any, *nodes: Node | None) -> str:

@@ -26,6 +26,16 @@ def alerts(view: RunView, statuses: Mapping[tuple[str, str], str]) -> list[list[
         if share is not None and bound is not None and share > bound:
             found.append([f"late {name}", f"{_short(name)}: {share:.2%} of the rows are late, "
                                           f"above the bound of {bound:.2%}."])
+    for name, query in view.queries.items():
+        if query.error:
+            found.append([f"ended {name}", f"The query {_short(name)} failed: "
+                                           f"{_straight(query.error)}"])
+        mark = query.totals.get("watermark")
+        if mark and mark["dropped"]:
+            count = mark["dropped"]
+            found.append([f"dropped {name}", f"{_short(name)}: Spark's watermark has dropped at "
+                          f"least {count:,} row{'' if count == 1 else 's'} ({mark['loss']:.2%}); a "
+                          f"delay of {mark['keeps_all_ms'] / 1000:,g} s would have kept all."])
     for sink, count in view.refused.items():
         found.append([f"refused {sink}", f"The sink {_short(sink)} has refused {count:,} "
                       f"row{'' if count == 1 else 's'}; they are in the dead letters."])

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slackwater.core.html import shown_value
+from slackwater.view.bounded import TEXT, cut
 from slackwater.view.page import asset, policy_of
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ class Sheet:
     columns: Sequence[str]
     rows: Sequence[Sequence[Any]]
 
+
+_SENTENCE = 20 * TEXT  # it may hold a query
 
 Part = Sheet | str
 """A table or a sentence."""
@@ -51,17 +54,17 @@ def findings_page(title: str, parts: Iterable[Part],
     css = asset("page.css")
     dark = css.partition('[data-theme="dark"] {')[2].partition("}")[0]
     style = css + _DARK.format(dark.strip())
-    body = "".join(f"<p>{escape(part)}</p>\n" if isinstance(part, str) else _table(part)
+    body = "".join(f"<p>{_text(part, _SENTENCE)}</p>\n" if isinstance(part, str) else _table(part)
                    for part in parts)
-    body += "".join(f'<p><img alt="{escape(words)}" src="data:image/svg+xml;base64,'
+    body += "".join(f'<p><img alt="{_text(words)}" src="data:image/svg+xml;base64,'
                     f'{base64.b64encode(_svg(picture)).decode()}"></p>\n'
                     for words, picture in pictures)
     return (f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
             f'<meta http-equiv="Content-Security-Policy" content="{policy_of([], [style])}">\n'
             f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-            f'<meta name="referrer" content="no-referrer">\n<title>{escape(title)}</title>\n'
+            f'<meta name="referrer" content="no-referrer">\n<title>{_text(title)}</title>\n'
             f"<style>{style}</style>\n</head>\n<body class=\"report\">\n"
-            f'<header><div><p class="brand">Slackwater</p><h1>{escape(title)}</h1></div></header>\n'
+            f'<header><div><p class="brand">Slackwater</p><h1>{_text(title)}</h1></div></header>\n'
             f"<main>\n{body}</main>\n</body>\n</html>\n")
 
 
@@ -75,15 +78,20 @@ def write_findings(path: Path, title: str, parts: Iterable[Part],
 def _table(sheet: Sheet) -> str:
     right = [any(_is_number(row[at]) for row in sheet.rows) for at in range(len(sheet.columns))]
     sides = [' class="n"' if side else ' class="long"' for side in right]
-    head = "".join(f'<th scope="col"{side}>{escape(str(name))}</th>'
+    head = "".join(f'<th scope="col"{side}>{_text(str(name))}</th>'
                    for name, side in zip(sheet.columns, sides, strict=True))
     body = "".join("<tr>" + "".join(
-        f"<td{side}>{escape(shown_value(value))}</td>"
+        f"<td{side}>{_text(shown_value(value))}</td>"
         for value, side in zip(row, sides, strict=True)) + "</tr>\n" for row in sheet.rows)
-    label = escape(sheet.title or "Table")
+    label = _text(sheet.title or "Table")
     return (f'<div class="scroll" tabindex="0" role="region" aria-label="{label}"><table>'
-            f"<caption>{escape(sheet.title)}</caption><thead><tr>{head}</tr></thead>"
+            f"<caption>{_text(sheet.title)}</caption><thead><tr>{head}</tr></thead>"
             f"<tbody>{body}</tbody></table></div>\n")
+
+
+def _text(words: str, most: int = TEXT) -> str:
+    """Words of the data, never markup; a browser hangs on a cell of a megabyte."""
+    return escape(cut(words, most))
 
 
 def _is_number(value: Any) -> bool:

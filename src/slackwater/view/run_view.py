@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from slackwater.view.alerts import alerts
+from slackwater.view.bounded import bounded
 from slackwater.view.health import ProducerView
 from slackwater.view.history import History
 from slackwater.view.moments import epoch, moments
@@ -16,10 +17,11 @@ from slackwater.view.moments import epoch, moments
 __all__ = ["RunView", "StreamView"]
 
 GAUGES = ("in", "ready", "late", "quarantined", "p50", "p95", "p99", "buffer", "lag")
-LOADS = ("rows", "seconds", "state_rows", "state_bytes")
+LOADS = ("rows", "seconds", "state_rows", "state_bytes", "dropped", "behind")
 
 _MOST_SOURCES = 1000  # a page with more is of no use to anyone
 _MOST_RESULTS = 60    # of each stream
+_MOST_CELLS = 200     # of a result, and of what is in its cells
 
 
 @dataclass
@@ -33,12 +35,13 @@ class StreamView:
 
 @dataclass
 class QueryView:
-    """One streaming query."""
+    """One streaming query; `error` is why it ended, if it failed."""
 
     totals: dict[str, Any] = field(default_factory=lambda: {"batches": 0, "rows": 0,
                                                             "seconds": 0.0})
     history: History = field(default_factory=lambda: History(LOADS))
     changed: int = 0
+    error: str = ""
 
 
 class RunView:
@@ -75,7 +78,7 @@ class RunView:
         """
         with self._lock:
             try:
-                self._take(line)
+                self._take(bounded(line))
             except (TypeError, ValueError, KeyError, AttributeError, IndexError):
                 self.unreadable += 1
 
@@ -100,6 +103,9 @@ class RunView:
         elif event == "refused":
             sink = str(line["sink"])
             self.refused[sink] = self.refused.get(sink, 0) + int(line["rows"])
+        elif event == "ended":
+            query = self.queries.setdefault(str(line["query"]), QueryView())
+            query.error, query.changed = str(line["error"] or ""), self._version
         elif event == "failed":
             self.state, self.error = "failed", str(line["error"])
         elif event == "stop":
@@ -118,8 +124,10 @@ class RunView:
         query.totals = {"batches": had["batches"] + 1, "rows": had["rows"] + line["rows"],
                         "seconds": round(had["seconds"] + line["seconds"], 3),
                         "last": line["seconds"], "number": line["batch"],
-                        "state_rows": line["state_rows"], "state_bytes": line["state_bytes"]}
-        query.changed = self._version
+                        "state_rows": line["state_rows"], "state_bytes": line["state_bytes"],
+                        # of a watched session: what Spark's own watermark does
+                        **({"watermark": line["watermark"]} if "watermark" in line else {})}
+        query.changed, query.error = self._version, ""
         query.history.add(at, line)
 
     def _sources(self, told: Mapping[str, Mapping[str, list[Any]]]) -> None:
@@ -138,7 +146,7 @@ class RunView:
         for row in rows:
             self._version += 1
             found.append({"n": self._version, "stream": stream, "at": at, "times": moments(row),
-                          "row": row})
+                          "row": bounded(row, _MOST_CELLS)})
 
     def model(self, now: float | None = None) -> dict[str, Any]:
         """All of it, for a page that knows nothing; `now` is the last line's time if not given."""

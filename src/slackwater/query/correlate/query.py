@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from slackwater.core.events import FOREVER
+from slackwater.core.html import html_fields
 from slackwater.core.kernel import Out, Store
 from slackwater.core.names import BUCKET
 from slackwater.correlate import Correlate
@@ -40,6 +41,11 @@ class PairQuery:
     left: pa.Schema
     right: pa.Schema
     correlate: Correlate
+
+    def _repr_html_(self) -> str:
+        from slackwater.query.explain import explained_html
+
+        return explained_html(self.text) + html_fields(self.correlate)
 
     @cached_property
     def plan(self) -> CorrelatePlan:

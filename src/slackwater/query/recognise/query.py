@@ -91,6 +91,11 @@ class RecogniseQuery:
                               hint="leave one out")
         self.chain.reorder.roles.check(self.schema.names, step="query")
 
+    def _repr_html_(self) -> str:
+        from slackwater.query.explain import explained_html
+
+        return explained_html(self.text, slack=self.slack, policy=self.policy)
+
     @cached_property
     def plan(self) -> Plan:
         """The query, planned."""

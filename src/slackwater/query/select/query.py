@@ -84,6 +84,11 @@ class SelectQuery:
                               hint="leave one out")
         self.chain  # noqa: B018  (mistakes are to be told now, not on an executor)
 
+    def _repr_html_(self) -> str:
+        from slackwater.query.explain import explained_html
+
+        return explained_html(self.text, slack=self.slack, policy=self.policy)
+
     @cached_property
     def tree(self) -> Select:
         """The query, parsed."""

@@ -3,7 +3,7 @@ import { clock } from "./format.js";
 import { make, table, makeRow, fillRow } from "./dom.js";
 import { Part } from "./part.js";
 
-const HEIGHT = 170, TABLE_ROWS = 60;
+const HEIGHT = 170, TABLE_ROWS = 60, ALONE = 30;
 const charts = new Set();
 
 function colour(name) {
@@ -127,7 +127,9 @@ export class Chart {
     this.plot = new uPlot({
       width: this.width, height: HEIGHT, legend: { show: false }, cursor: { drag: { x: false, y: false } },
       tzDate: (time) => uPlot.tzDate(new Date(time * 1e3), "Etc/UTC"),
-      scales: { y: { range: (_, low, high) => [Math.min(0, low ?? 0), (high ?? 0) > 0 ? high * 1.08 : 1] } },
+      // one point alone has no range of its own: a minute around it
+      scales: { x: { range: (_, low, high) => low === high ? [low - ALONE, high + ALONE] : [low, high] },
+        y: { range: (_, low, high) => [Math.min(0, low ?? 0), (high ?? 0) > 0 ? high * 1.08 : 1] } },
       axes: [{ ...axis, size: 34, space: 74, values: (_, ticks) => ticks.map((t) => clock(t)) },
         { ...axis, size: 62, space: 34, values: (_, ticks) => ticks.map((v) => this.shown(v)) }],
       series: [{}, ...series],

@@ -10,6 +10,25 @@ export function say(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
+// Names and values; one is added when it is first set.
+export class Facts {
+  constructor() {
+    this.list = make("dl", "facts");
+    this.known = new Map();
+  }
+
+  set(label, text, over = false) {
+    if (!this.known.has(label)) {
+      const value = make("dd"), box = make("div", "", make("dt", "", label), value);
+      this.known.set(label, { box, value });
+      this.list.append(box);
+    }
+    const { box, value } = this.known.get(label);
+    say(value, text);
+    box.classList.toggle("over", over);
+  }
+}
+
 // A table in a box that scrolls by itself, also with the keyboard.
 export function table(label, heads) {
   const head = make("tr");

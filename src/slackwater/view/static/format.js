@@ -20,6 +20,10 @@ export function compact(value) {
   return Math.abs(value) >= 1000 ? short.format(value) : decimal(value);
 }
 
+export function isTime(value) {
+  return typeof value === "string" && ISO.test(value);
+}
+
 // A name or text of the data: one that is absurdly long must not fill the page.
 export function cut(text) {
   return text.length > 100 ? `${text.slice(0, 100)}…` : text;

@@ -11,7 +11,7 @@ import { drawing } from "./chart.js";
 
 const by = (id) => document.getElementById(id);
 startTheme(by("theme"));
-const streams = new Streams(by("overview"), by("streams"));
+const streams = new Streams(by("streams-section"), by("overview"), by("streams"));
 const queries = new Queries(by("queries"));
 const sources = new Sources(by("sources-section"), by("sources"), by("sources-summary"), by("sources-which"), by("sources-named"));
 const results = new Results(by("results-section"), by("results"));

@@ -1,27 +1,49 @@
 // A card per streaming query: how long its micro-batches take, and how much state it holds.
-import { bytes, compact, count, seconds } from "./format.js";
-import { make, say } from "./dom.js";
+import { bytes, compact, count, percent, seconds } from "./format.js";
+import { Facts, make } from "./dom.js";
 import { Chart } from "./chart.js";
 import { Part } from "./part.js";
 
 const FACTS = [["Micro-batches", "batches", count], ["Rows", "rows", count], ["Last took", "last", seconds],
   ["State entries", "state_rows", count], ["State size", "state_bytes", bytes]];
+// Of a watched session: what Spark's own watermark does. Times are in milliseconds.
+const MARKED = [["Dropped by the watermark", "dropped", count], ["Share dropped", "loss", percent],
+  ["Watermark delay", "delay_ms", inSeconds], ["Delay that keeps all", "keeps_all_ms", inSeconds], ["Results behind, mean", "lag_ms", inSeconds]];
+
+function inSeconds(value) {
+  return seconds(value === null ? null : value / 1000);
+}
 
 class QueryCard {
   constructor(name) {
-    this.values = FACTS.map(() => make("dd"));
-    const list = make("dl", "facts");
-    FACTS.forEach(([label], at) => list.append(make("div", "", make("dt", "", label), this.values[at])));
+    this.name = name;
+    this.facts = new Facts();
     this.took = new Chart("Micro-batch duration", [{ label: "duration", colour: "blue" }], seconds, name);
     this.rows = new Chart("Rows per micro-batch", [{ label: "rows", colour: "green" }], compact, name);
     this.state = new Chart("State size", [{ label: "memory", colour: "pink" }], bytes, name);
-    this.element = make("article", "card wide", make("header", "", make("h3", "", name), make("span", "kind", "streaming query")), list,
-      make("div", "charts", this.took.element, this.rows.element, this.state.element));
+    this.charts = [this.took, this.rows, this.state];
+    this.place = make("div", "charts", ...this.charts.map((chart) => chart.element));
+    this.element = make("article", "card wide", make("header", "", make("h3", "", name), make("span", "kind", "streaming query")), this.facts.list, this.place);
     this.element.setAttribute("aria-label", `Query ${name}`);
   }
 
   * update({ totals, history }) {
-    FACTS.forEach(([, key, shown], at) => say(this.values[at], shown(totals[key])));
+    for (const [label, key, shown] of FACTS) this.facts.set(label, shown(totals[key]));
+    const mark = totals.watermark;
+    if (mark && (mark.delay_ms !== null || mark.dropped)) { // else the query has no watermark of Spark's
+      for (const [label, key, shown] of MARKED) this.facts.set(label, shown(mark[key]), key === "dropped" && mark.dropped > 0);
+      if (!this.dropped) {
+        this.dropped = new Chart("Dropped per micro-batch", [{ label: "rows dropped", colour: "orange" }], compact, this.name);
+        this.behind = new Chart("Watermark behind the clock", [{ label: "behind", colour: "blue" }], seconds, this.name);
+        this.charts.push(this.dropped, this.behind);
+        this.place.append(this.dropped.element, this.behind.element);
+        yield;
+      }
+      this.dropped.set([history.t, history.dropped]);
+      yield;
+      this.behind.set([history.t, history.behind]);
+      yield;
+    }
     for (const [chart, column] of [[this.took, history.seconds], [this.rows, history.rows], [this.state, history.state_bytes]]) {
       chart.set([history.t, column]);
       yield;
@@ -38,8 +60,8 @@ export class Queries extends Part {
 
   reset() {
     this.forget();
-    for (const { took, rows, state } of (this.cards || new Map()).values()) {
-      for (const chart of [took, rows, state]) chart.destroy();
+    for (const { charts } of (this.cards || new Map()).values()) {
+      for (const chart of charts) chart.destroy();
     }
     this.cards = new Map();
     this.host.replaceChildren();

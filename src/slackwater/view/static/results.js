@@ -1,5 +1,5 @@
 // Windows, matches and pairs as they come, on a time line with the events that they name.
-import { anything, clock } from "./format.js";
+import { anything, clock, isTime } from "./format.js";
 import { make, table, makeRow, fillRow } from "./dom.js";
 import { Part } from "./part.js";
 
@@ -54,6 +54,7 @@ class ResultCard {
       const row = this.body.children[number];
       fillRow(row, [clock(one.at), ...values.map(anything)]);
       values.forEach((value, at) => { // all of it, on asking
+        row.children[at + 1].classList.toggle("when", isTime(value));
         row.children[at + 1].title = value !== null && typeof value === "object" ? JSON.stringify(value, null, 1) : "";
       });
     });

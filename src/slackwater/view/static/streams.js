@@ -1,6 +1,6 @@
 // A card per stream: its numbers, and charts of what it has numbers for.
 import { compact, count, decimal, percent, seconds } from "./format.js";
-import { make, say, table, makeRow, fillRow } from "./dom.js";
+import { Facts, make, table, makeRow, fillRow } from "./dom.js";
 import { Chart } from "./chart.js";
 import { Part } from "./part.js";
 
@@ -16,13 +16,22 @@ function isOver(totals) {
   return totals.bound !== null && totals.late_share !== null && totals.late_share > totals.bound;
 }
 
-function lastRate(history) {
-  const n = history.t.length;
-  return n < 2 ? null : (history.in[n - 1] - history.in[n - 2]) / (history.t[n - 1] - history.t[n - 2]);
+// Of a run that goes on the latest rate, of one that is over the mean: its last moment had no rows.
+function rate(history, running) {
+  const n = history.t.length, from = running ? n - 2 : 0;
+  return n < 2 ? null : (history.in[n - 1] - history.in[from]) / (history.t[n - 1] - history.t[from]);
+}
+
+// Spark may take a minute to start, which would fill the charts with nothing: from the first point with rows,
+// or for rates from the one before it.
+function sinceRows(history, before) {
+  const from = history.in.findIndex((rows) => rows > 0) - before;
+  if (from <= 0) return history;
+  return Object.fromEntries(Object.entries(history).map(([name, column]) => [name, Array.isArray(column) ? column.slice(from) : column]));
 }
 
 const CHARTS = [
-  { title: "Throughput", shown: (v) => v === null || v === undefined ? "–" : `${compact(v)}/s`, has: () => true,
+  { title: "Throughput", rates: true, shown: (v) => v === null || v === undefined ? "–" : `${compact(v)}/s`, has: () => true,
     kinds: [{ label: "in", colour: "blue" }, { label: "ready", colour: "green", dashed: true }, { label: "late", colour: "orange" }],
     data: (h) => [h.t.slice(1), rates(h.t, h.in), rates(h.t, h.ready), rates(h.t, h.late)] },
   { title: "Delay and buffer", shown: seconds, has: (h) => h.p50.some((v) => v !== null) || h.buffer.some((v) => v !== null),
@@ -40,42 +49,30 @@ const CHARTS = [
 class StreamCard {
   constructor(name, node) {
     this.name = name;
-    this.facts = new Map();
-    this.list = make("dl", "facts");
+    this.facts = new Facts();
     this.charts = make("div", "charts");
     this.made = new Map();
     const title = make("h3", "", name);
-    this.element = make("article", "card", make("header", "", title, make("span", "kind", kindOf(node))), this.list, this.charts);
+    this.element = make("article", "card", make("header", "", title, make("span", "kind", kindOf(node))), this.facts.list, this.charts);
     this.element.setAttribute("aria-label", `Stream ${name}`);
   }
 
-  fact(label, text, over = false) {
-    if (!this.facts.has(label)) {
-      const value = make("dd");
-      const box = make("div", "", make("dt", "", label), value);
-      this.facts.set(label, { box, value });
-      this.list.append(box);
-    }
-    const { box, value } = this.facts.get(label);
-    say(value, text);
-    box.classList.toggle("over", over);
-  }
-
-  * update({ totals, history }) {
-    this.fact("Rows in", count(totals.in));
-    this.fact("Rows/s", decimal(lastRate(history)));
-    this.fact("Ready", count(totals.ready));
+  * update({ totals, history }, running) {
+    this.facts.set("Rows in", count(totals.in));
+    this.facts.set("Rows/s", decimal(rate(history, running)));
+    this.facts.set("Ready", count(totals.ready));
     if (totals.late || totals.bound !== null) {
-      this.fact("Late", count(totals.late));
-      this.fact("Late share", percent(totals.late_share), isOver(totals));
+      this.facts.set("Late", count(totals.late));
+      this.facts.set("Late share", percent(totals.late_share), isOver(totals));
     }
-    if (totals.bound !== null) this.fact("Bound", percent(totals.bound));
-    if (totals.quarantined) this.fact("Quarantined", count(totals.quarantined));
-    if (totals.unreadable) this.fact("Unreadable", count(totals.unreadable));
-    if (totals.latency.p50 !== undefined) this.fact("Latency p50", seconds(totals.latency.p50));
-    if (totals.latency.p99 !== undefined) this.fact("Latency p99", seconds(totals.latency.p99));
-    if (totals.buffer !== null) this.fact("Buffer", seconds(totals.buffer));
-    if (totals.lag !== null) this.fact("Watermark lag", seconds(totals.lag));
+    if (totals.bound !== null) this.facts.set("Bound", percent(totals.bound));
+    if (totals.quarantined) this.facts.set("Quarantined", count(totals.quarantined));
+    if (totals.unreadable) this.facts.set("Unreadable", count(totals.unreadable));
+    if (totals.latency.p50 !== undefined) this.facts.set("Latency p50", seconds(totals.latency.p50));
+    if (totals.latency.p99 !== undefined) this.facts.set("Latency p99", seconds(totals.latency.p99));
+    if (totals.buffer !== null) this.facts.set("Buffer", seconds(totals.buffer));
+    if (totals.lag !== null) this.facts.set("Watermark lag", seconds(totals.lag));
+    const held = sinceRows(history, 0);
     for (const plan of CHARTS) {
       if (!this.made.has(plan.title)) {
         if (!plan.has(history, totals)) continue;
@@ -85,7 +82,7 @@ class StreamCard {
         this.charts.append(chart.element);
       }
       this.element.classList.toggle("wide", this.made.size > 1);
-      this.made.get(plan.title).set(plan.data(history, totals));
+      this.made.get(plan.title).set(plan.data(plan.rates ? history : held, totals));
       yield;
     }
   }
@@ -98,8 +95,9 @@ function kindOf(node) {
 }
 
 export class Streams extends Part {
-  constructor(overview, cards) {
+  constructor(section, overview, cards) {
     super();
+    this.section = section;
     this.overview = overview;
     this.host = cards;
     this.reset();
@@ -116,11 +114,13 @@ export class Streams extends Part {
     this.body = body;
     this.overview.replaceChildren(box);
     this.host.replaceChildren();
+    this.section.hidden = true; // a watched session may have no stream of ours
   }
 
   * work(model) {
     for (const name of this.taken()) {
-      const { totals, history } = model.streams.get(name);
+      this.section.hidden = false;
+      const totals = model.streams.get(name).totals, history = sinceRows(model.streams.get(name).history, 1);
       const node = Object.hasOwn(model.nodes, name) ? model.nodes[name] : null;
       if (!this.cards.has(name)) {
         this.cards.set(name, new StreamCard(name, node));
@@ -129,10 +129,10 @@ export class Streams extends Part {
         this.body.append(this.rows.get(name));
       }
       const row = this.rows.get(name);
-      fillRow(row, [name, kindOf(node), count(totals.in), decimal(lastRate(history)), count(totals.ready), count(totals.late),
+      fillRow(row, [name, kindOf(node), count(totals.in), decimal(rate(history, model.state === "running")), count(totals.ready), count(totals.late),
         percent(totals.late_share), percent(totals.bound), count(totals.quarantined), seconds(totals.latency.p95), seconds(totals.lag)]);
       row.children[6].classList.toggle("over", isOver(totals));
-      yield* this.cards.get(name).update(model.streams.get(name));
+      yield* this.cards.get(name).update({ totals, history }, model.state === "running");
     }
   }
 }
