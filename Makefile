@@ -6,7 +6,7 @@ STAMP := $(VENV)/.ready
 WARM := $(VENV)/.warm
 
 .DEFAULT_GOAL := help
-.PHONY: help setup warm demo test others quick onspark test-spark fuzz lint bench kill manual \
+.PHONY: help setup warm demo test others gateways quick onspark test-spark fuzz lint bench kill manual \
   newcomer lock clean
 
 help:  ## this text
@@ -38,17 +38,21 @@ warm: $(STAMP)  ## compile all kernels now; done already, it takes seconds
 demo: $(STAMP)  ## the whole story on local Spark: Spark alone and Slackwater against the truth
 	$(BIN)/slackwater demo
 
-# side by side: the tests of the one Spark session mostly wait for it, the others mostly compute;
-# those that start a Spark of their own go with the others, which are done sooner
+# side by side: the tests of the one Spark session mostly wait for it, those of gateways for servers
+# and clocks, the others compute; those that start a Spark of their own come after these
 APART := tests/spark/test_pipeline_on_connect.py tests/spark/test_run_dashboard.py \
   tests/spark/test_new_user.py
 
 # the kernels are compiled once, before several processes want them at the same time
 test: warm  ## everything: style, types, all tests
-	$(MAKE) -j3 --output-sync=target --no-print-directory lint others onspark
+	$(MAKE) -j4 --output-sync=target --no-print-directory lint gateways others onspark
 
-others: quick
+others: $(STAMP)
+	$(BIN)/python -m pytest -q --ignore=tests/spark --ignore=tests/gateway
 	$(BIN)/python -m pytest -q $(APART)
+
+gateways: $(STAMP)
+	$(BIN)/python -m pytest -q tests/gateway
 
 onspark: $(STAMP)  ## the tests of the shared Spark session, with brokers and sinks
 	$(BIN)/python -m pytest -q tests/spark $(APART:%=--ignore=%)
