@@ -43,3 +43,19 @@ def test_gaps_and_silence():
     time = np.append(np.arange(100) * 1000, 10_000_000)
     words = profile(dataset(time, time, time * 0)).words()
     assert "the longest silence is 9.901s" in " ".join(words)
+
+
+def test_events_that_arrive_together():
+    time = np.repeat(np.arange(50) * 1000, 3)
+    assert "Most events arrive at the same time as another one" in " ".join(
+        profile(dataset(time, time, time * 0)).words())
+
+
+def test_a_source_with_a_wrong_clock_is_named_with_how_far_it_is_off():
+    rng = np.random.default_rng(1)
+    time, source = np.arange(1000) * 1000, np.arange(1000) % 4
+    arrival = time + rng.integers(0, 2000, 1000)
+    found = profile(dataset(time - np.where(source == 3, 86_400_000_000, 0), arrival, source))
+    assert {name: round(off / 1e4) for name, off in found.clocks_off_ms.items()} == {"s3": 8640}
+    assert "1 of 4 sources are off by far more than delays vary (s3 by " in " ".join(found.words())
+    assert not profile(dataset(time, time + 100_000 * source, source)).clocks_off_ms

@@ -49,6 +49,8 @@ class Profile:
     within_sources: int | None = None
     negative_pct: float | None = None
     gap_ms: dict[str, float | None] = field(default_factory=dict)
+    clocks_off_ms: dict[str, float] = field(default_factory=dict)
+    """By source: how far its delays are from the usual one, where that is beyond all proportion."""
 
     def words(self) -> list[str]:
         """What the figures mean, a sentence each."""
@@ -75,10 +77,18 @@ class Profile:
         elif self.negative_pct:
             said.append(f"{self.negative_pct:.3g} % of the delays are negative: some clock is "
                         "ahead of the receiver's.")
+        if self.clocks_off_ms:
+            off = sorted(self.clocks_off_ms.items(), key=lambda one: -abs(one[1]))
+            named = ", ".join(f"{name} by {_ms(far)}" for name, far in off[:3])
+            said.append(
+                f"{len(off)} of {self.sources} sources are off by far more than delays vary "
+                f"({named}{', …' if len(off) > 3 else ''}): their clocks are wrong, or they "
+                "deliver what they had kept. Tide does not wait for them.")
         p50, longest = self.gap_ms.get("p50"), self.gap_ms.get("max")
         if p50 is not None and longest is not None:
-            said.append(f"An event arrives every {_ms(p50)} (median); the longest silence is "
-                        f"{_ms(longest)}.")
+            said.append(("An event arrives every " + _ms(p50) + " (median)" if p50 else
+                         "Most events arrive at the same time as another one")
+                        + f"; the longest silence is {_ms(longest)}.")
         return said
 
     def recommended_line(self) -> str:
@@ -106,6 +116,7 @@ class Profile:
             },
             "negative_delays_pct": self.negative_pct,
             "gap_ms": self.gap_ms,
+            "clocks_off_ms": self.clocks_off_ms,
             "words": self.words(),
             "recommended_line": self.recommended_line(),
             "min_buffer_ms": self.min_buffer_ms,
@@ -189,7 +200,25 @@ def profile(dataset: Dataset, *, max_future_skew: Duration = "5 minutes",
         within_sources=_within(events),
         negative_pct=round(100 * float((delay < 0).mean()), 4) if known else None,
         gap_ms=quantiles(np.diff(events.arrival) / 1000, p50=50, p99=99, max=100),
+        clocks_off_ms=_clocks_off(events) if known else {},
     )
+
+
+_OFF = 1000  # times the usual distance from the median delay: no delay, but another clock
+
+
+def _clocks_off(events: Events) -> dict[str, float]:
+    """The sources whose median delay is far from everybody's, and how far (milliseconds)."""
+    if events.source is None:
+        return {}
+    delay = events.arrival - events.time
+    usual = np.median(delay)
+    far = _OFF * max(float(np.median(np.abs(delay - usual))), 1.0)
+    order = np.lexsort((delay, events.source))
+    source, start, count = np.unique(events.source[order], return_index=True, return_counts=True)
+    away = delay[order[start + count // 2]] - usual  # each source's median
+    return {str(events.sources[source[i]]): float(away[i]) / 1000
+            for i in np.flatnonzero(np.abs(away) > far)}
 
 
 def _within(events: Events) -> int | None:
