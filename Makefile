@@ -38,10 +38,12 @@ warm: $(STAMP)  ## compile all kernels now; done already, it takes seconds
 demo: $(STAMP)  ## the whole story on local Spark: Spark alone and Slackwater against the truth
 	$(BIN)/slackwater demo
 
-# side by side: the tests of the one Spark session mostly wait for it, those of gateways for servers
-# and clocks, the others compute; those that start a Spark of their own come after these
-APART := tests/spark/test_pipeline_on_connect.py tests/spark/test_run_dashboard.py \
+# side by side: the tests of the one Spark session mostly wait for it, those of gateways and kills for
+# servers and clocks, the others compute; those that start a Spark of their own come after these
+KILLS := tests/spark/test_pipeline_kills.py
+ALONE := tests/spark/test_pipeline_on_connect.py tests/spark/test_run_dashboard.py \
   tests/spark/test_new_user.py
+APART := $(KILLS) $(ALONE)
 
 # the kernels are compiled once, before several processes want them at the same time
 test: warm  ## everything: style, types, all tests
@@ -49,10 +51,10 @@ test: warm  ## everything: style, types, all tests
 
 others: $(STAMP)
 	$(BIN)/python -m pytest -q --ignore=tests/spark --ignore=tests/gateway
-	$(BIN)/python -m pytest -q $(APART)
+	$(BIN)/python -m pytest -q $(ALONE)
 
 gateways: $(STAMP)
-	$(BIN)/python -m pytest -q tests/gateway
+	$(BIN)/python -m pytest -q tests/gateway $(KILLS)
 
 onspark: $(STAMP)  ## the tests of the shared Spark session, with brokers and sinks
 	$(BIN)/python -m pytest -q tests/spark $(APART:%=--ignore=%)
@@ -65,7 +67,7 @@ test-spark: $(STAMP)  ## the same on another Spark: make test-spark VERSION=4.2 
 	test -d $(SPARKS)/$(VERSION) || $(BIN)/python -m pip install --quiet \
 	  --target $(SPARKS)/$(VERSION) "pyspark==$(VERSION).*"
 	PYTHONPATH=$(SPARKS)/$(VERSION) $(BIN)/python -m pytest -q $(or $(TESTS),tests/spark) \
-	  $(APART:%=--ignore=%)
+	  $(ALONE:%=--ignore=%)
 
 quick: $(STAMP)  ## the tests that need no Spark
 	$(BIN)/python -m pytest -q --ignore=tests/spark
