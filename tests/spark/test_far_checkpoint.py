@@ -5,10 +5,12 @@ Here it is ``file:///``, through Hadoop's own classes.
 
 from __future__ import annotations
 
+import itertools
 import json
 import multiprocessing
 import os
 import socket
+import threading
 import time
 
 import pytest
@@ -82,6 +84,27 @@ def test_two_runs_cannot_have_it(spark, tmp_path, quick):
     first.close()
     second.lock()
     second.close()
+
+
+def test_a_holder_is_named_while_it_writes_its_sign(spark, tmp_path, quick):
+    lock, stop, beats = tmp_path / "point.lock", threading.Event(), itertools.count()
+
+    def holder():  # whole for a third of the time
+        while not stop.wait(0.02):
+            lock.write_text("")
+            stop.wait(0.04)
+            held_by(lock, token="t", beat=next(beats), pid=1, host="another.example")
+
+    lock.write_text("")
+    thread = threading.Thread(target=holder)
+    thread.start()
+    try:
+        for _ in range(5):
+            with pytest.raises(ConfigError, match=r"process 1 on another\.example"):
+                FarFolder(spark, f"file://{tmp_path}/point").lock()
+    finally:
+        stop.set()
+        thread.join()
 
 
 def held_by(lock, **sign):

@@ -28,6 +28,7 @@ __all__ = ["FarFolder"]
 
 BEAT, STALE = 5.0, 30.0
 """Seconds between signs of life, and without one after which a lock is a dead run's."""
+_READ_AGAIN = 20  # times within a beat
 _KEPT = 3  # generations of the identity
 
 
@@ -112,13 +113,13 @@ class FarFolder:
         """Have the folder to oneself, or raise."""
         place = self._lock_place()
         if not self._create(place, self._sign()):
-            held = self._text(place)
+            held = self._held(place)
             if held is not None and not _is_dead(held):
                 self._watch(place, held)
-            if self._text(place) == held:
+            if self._held(place) == held:
                 self._fs.delete(place, False)
             if not self._create(place, self._sign()):
-                raise self._taken(_who(self._text(place)))
+                raise self._taken(_who(self._held(place)))
         self._beating = threading.Thread(target=self._beat, name="slackwater-lock", daemon=True)
         self._beating.start()
 
@@ -139,11 +140,21 @@ class FarFolder:
         until = time.monotonic() + STALE
         while time.monotonic() < until:
             time.sleep(BEAT / 4)
-            now = self._text(place)
+            now = self._held(place)
             if now is None:
                 return  # let go just now
             if now != held:
                 raise self._taken(_who(now))
+
+    def _held(self, place: Any) -> str | None:
+        """The sign in the lock; one that is cut short, or empty, is just being written."""
+        text = self._text(place)
+        for _ in range(_READ_AGAIN):
+            if text is None or _said(text):
+                break
+            time.sleep(BEAT / _READ_AGAIN)
+            text = self._text(place)
+        return text
 
     def _beat(self) -> None:
         while not self._stop.wait(BEAT):
@@ -211,23 +222,29 @@ class FarFolder:
             file.close()
 
 
-def _who(text: str | None) -> str:
+def _said(text: str | None) -> tuple[int, str] | None:
+    """The process and the host of a sign; None: it is not whole."""
     try:
         said = json.loads(text or "")
-        return f"process {said['pid']} on {said['host']}"
+        return int(said["pid"]), str(said["host"])
     except (ValueError, KeyError, TypeError):
-        return "its holder cannot be told"
+        return None
+
+
+def _who(text: str | None) -> str:
+    said = _said(text)
+    return "its holder cannot be told" if said is None else f"process {said[0]} on {said[1]}"
 
 
 def _is_dead(text: str) -> bool:
     """Whether the holder was a process of this machine that is no more."""
+    said = _said(text)
+    if said is None or said[1] != socket.gethostname() or said[0] == os.getpid():
+        return False
     try:
-        said = json.loads(text)
-        if said["host"] != socket.gethostname() or said["pid"] == os.getpid():
-            return False
-        os.kill(said["pid"], 0)
+        os.kill(said[0], 0)
     except ProcessLookupError:
         return True
-    except (ValueError, KeyError, TypeError, OSError):
+    except OSError:
         return False
     return False
