@@ -139,10 +139,11 @@ def on_spark(spark: SparkSession, delay: int, out: Path,
 
 def flink() -> Path:
     """The Python of PyFlink's environment, made on first use."""
-    python = CACHE / "bin" / "python"
-    if not python.exists():
+    python, whole = CACHE / "bin" / "python", CACHE / FLINK  # an installation may be cut short
+    if not whole.exists():
         venv.create(CACHE, with_pip=True)
         subprocess.run([python, "-m", "pip", "install", "--quiet", FLINK], check=True)
+        whole.touch()
     return python
 
 

@@ -92,7 +92,7 @@ def run(rows: int = ROWS) -> list[Result]:
         fates = sum(streams["clean"][name] for name in ("ready", "late", "quarantined"))
         assert fates == rows, f"every row has one fate: {streams}"
         first = first_batch(folder / "out" / "clean")
-        detail = f"{rows / 1e6:g} M rows of {BYTES} bytes, {took:.0f} s, {streams['clean']}"
+        detail = f"{rows / 1e6:g} M rows of {BYTES} bytes in {took:.0f} s"
         return [*(Result(f"peak memory of the {kind}, {rows / 1e6:g} M rows waiting (GiB)",
                          size / 2**30, "the limit", LIMIT / 2**30, limit=1.0, detail=detail)
                   for kind, size in sorted(memory.peaks.items())),
