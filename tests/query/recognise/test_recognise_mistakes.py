@@ -53,8 +53,15 @@ MISTAKES = {
                                "ALL ROWS PER MATCH WITH UNMATCHED ROWS"),
     "texts of several rows": ("ORDER BY time PATTERN (A B) DEFINE B AS "
                               "concat(A.symbol, B.symbol) = 'x'",
-                              "DEFINE cannot compute this from several rows",
+                              "DEFINE cannot compute CONCAT from several rows",
                               "concat(A.symbol, B.symbol)"),
+    "an aggregate that is not there": ("ORDER BY time MEASURES RUNNING array_agg(price) AS x "
+                                       "PATTERN (A)", "ARRAY_AGG is no aggregate of a match",
+                                       "array_agg(price)"),
+    "the number of the match, added up": ("ORDER BY time MEASURES SUM(MATCH_NUMBER()) AS x "
+                                          "PATTERN (A)",
+                                          "MATCH_NUMBER cannot stand inside an aggregate",
+                                          "MATCH_NUMBER()"),
     "a sum of texts": ("ORDER BY time MEASURES SUM(A.symbol) AS x PATTERN (A)",
                        "SUM cannot be taken of texts", "SUM(A.symbol)"),
     "a subset named as a variable": ("ORDER BY time PATTERN (A B) SUBSET A = (B)",
