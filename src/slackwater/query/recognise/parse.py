@@ -8,7 +8,6 @@ from typing import Any
 from lark import Token
 
 from slackwater.core.durations import micros
-from slackwater.core.errors import ConfigError
 from slackwater.query.expr.parse import Builder, Language, plain
 from slackwater.query.expr.tree import Call, Expr, Literal, Name, Span
 from slackwater.query.mistakes import EXPRESSION_MISTAKES, Mistake
@@ -175,16 +174,6 @@ class _Builder(Builder):
         if value < 0:
             raise self.fail("WITHIN cannot be negative", at, mistake="within")
         return value
-
-    def interval(self, at: Span, number: Token, unit: Token) -> Literal:
-        text = number[1:-1].strip()
-        sign = -1 if text.startswith("-") else 1
-        try:
-            return Literal(sign * micros(f"{text.lstrip('+-')} {unit}"), "duration", at=at)
-        except (ConfigError, OverflowError):
-            raise self.fail("this interval cannot be read", at, mistake="interval",
-                            expected="INTERVAL '90' SECOND; units are SECOND, MINUTE, HOUR, DAY") \
-                from None
 
     def subsets(self, at: Span, *subsets: Subset) -> tuple[Subset, ...]:
         return subsets
