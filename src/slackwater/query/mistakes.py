@@ -20,7 +20,7 @@ from slackwater.query.errors import QueryError
 from slackwater.query.expr.elsewhere import WINDOWS
 from slackwater.query.expr.tree import Span
 
-__all__ = ["EXPRESSION_MISTAKES", "Mistake", "explain"]
+__all__ = ["EXPRESSION_MISTAKES", "RIGHT_BEHIND", "Mistake", "explain"]
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,8 @@ _INSTEAD = {"ILIKE": "LOWER(x) LIKE 'e%'", "RLIKE": _LIKE, "REGEXP": _LIKE,
 _OF_RESULTS = "aggregate the results in a query of their own"
 _ELSEWHERE = {"GROUP": f"there is no GROUP BY here: {_OF_RESULTS}",
               "HAVING": f"there is no HAVING here: {_OF_RESULTS}"}
+RIGHT_BEHIND = ("MATCH_RECOGNIZE stands right behind the name of the stream",
+                "rows are filtered in DEFINE or in a step before, matches by a WHERE behind it")
 _OPERAND = {"NAME", "NUMBER", "STRING", "LPAR", "MINUS"}
 _OPERATORS = {"PLUS", "MINUS", "JOINED", "STAR", "SLASH", "PERCENT", "COMPARE", "IN", "BETWEEN",
               "LIKE", "IS", "NOT"}
@@ -91,15 +93,9 @@ def explain(why: UnexpectedInput, text: str, parser: Lark,
         token.line, token.column, token.start_pos, token.end_pos)
     accepted = {_bare(name) for name in why.accepts or why.expected}
     before = text[: at.start].rstrip()
-    if before.endswith(";"):
-        return QueryError("a query ends at its ;", text, at, mistake="two-queries",
-                          hint="ask one query at a time")
-    if re.match(r"\(?\s*SELECT\b", text[at.start:], re.IGNORECASE) and before:
-        return QueryError("there are no queries inside of queries", text, at, mistake="subquery",
-                          hint="run the inner one first: as a step of a pipeline, or with --out")
-    if kind == "LPAR" and re.search(r"\bTABLE$", before, re.IGNORECASE):
-        return QueryError("FROM needs the name of a stream", text, at, mistake="no-source",
-                          hint=WINDOWS)
+    known = _from_elsewhere(kind, str(token), before, text, at)
+    if known is not None:
+        return known
     unit = _misspelt_unit(before, str(token)) if kind == "NAME" else None
     follows = re.match(r"\s+([A-Za-zµ]+)", text[at.end:])
     if kind == "NUMBER" and "DURATION" in accepted and follows is not None:
@@ -112,12 +108,6 @@ def explain(why: UnexpectedInput, text: str, parser: Lark,
     if unit is not None:
         return QueryError(f"{str(token)!r} is not a unit of time", text, at, mistake="unit",
                           expected='us, ms, s, m, h or d, as in "30 seconds"', hint=unit)
-    if kind == "NAME" and token.upper() in _INSTEAD:
-        return QueryError(f"there is no {token.upper()} here", text, at,
-                          hint=_INSTEAD[token.upper()], mistake="operator")
-    if kind == "COMPARE" and before.endswith("<=") and token == ">":
-        return QueryError("there is no <=> here", text, at, mistake="operator",
-                          hint="IS NOT DISTINCT FROM")
     if kind in ("NAME", "QUOTED") and len(token) > 2:
         keyword = did_you_mean(str(token), [a for a in accepted if a.isalpha() and a not in _WORDS])
         if keyword is not None:
@@ -134,6 +124,29 @@ def explain(why: UnexpectedInput, text: str, parser: Lark,
                           hint=None if unclosed is None else f"{unclosed} is never closed")
     return QueryError(f"{str(token)!r} is not expected here", text, at,
                       expected=_expected(accepted), mistake="token", hint=_hint(kind, accepted))
+
+
+def _from_elsewhere(kind: str, token: str, before: str, text: str, at: Span) -> QueryError | None:
+    """The error for what other systems have in this place."""
+    if before.endswith(";"):
+        return QueryError("a query ends at its ;", text, at, mistake="two-queries",
+                          hint="ask one query at a time")
+    if re.match(r"\(?\s*SELECT\b", text[at.start:], re.IGNORECASE) and before:
+        return QueryError("there are no queries inside of queries", text, at, mistake="subquery",
+                          hint="run the inner one first: as a step of a pipeline, or with --out")
+    if kind == "LPAR" and re.search(r"\bTABLE$", before, re.IGNORECASE):
+        return QueryError("FROM needs the name of a stream", text, at, mistake="no-source",
+                          hint=WINDOWS)
+    if kind == "NAME" and token.upper() in _INSTEAD:
+        return QueryError(f"there is no {token.upper()} here", text, at,
+                          hint=_INSTEAD[token.upper()], mistake="operator")
+    if kind == "NAME" and re.fullmatch("MATCH_RECOGNI[SZ]E", token, re.IGNORECASE):
+        return QueryError(RIGHT_BEHIND[0], text, at, hint=RIGHT_BEHIND[1],
+                          mistake="filtered-before")
+    if kind == "COMPARE" and before.endswith("<=") and token == ">":
+        return QueryError("there is no <=> here", text, at, mistake="operator",
+                          hint="IS NOT DISTINCT FROM")
+    return None
 
 
 def _bare(terminal: str) -> str:
