@@ -113,6 +113,9 @@ def explain(why: UnexpectedInput, text: str, parser: Lark,
         if keyword is not None:
             return QueryError(f"{str(token)!r} is not expected here", text, at, hint=keyword,
                               expected=_expected(accepted), mistake="keyword")
+    taken = _taken_for_a_name(before, accepted, kind, text)
+    if taken is not None:
+        return taken
     for mistake in mistakes:
         if mistake.token in (None, kind) and _same_state(why, parser, mistake):
             return QueryError(mistake.problem, text, at, hint=mistake.hint, mistake=mistake.name)
@@ -147,6 +150,20 @@ def _from_elsewhere(kind: str, token: str, before: str, text: str, at: Span) -> 
         return QueryError("there is no <=> here", text, at, mistake="operator",
                           hint="IS NOT DISTINCT FROM")
     return None
+
+
+def _taken_for_a_name(before: str, accepted: set[str], kind: str, text: str) -> QueryError | None:
+    """The error for a misspelt keyword behind FROM, which is read as a name for the stream."""
+    word = re.search(r"(?<=\s)\w{3,}$", before)
+    if word is None or not accepted >= {"WHERE", "GROUP"}:
+        return None
+    keywords = ["WHERE", "GROUP", "HAVING"] if kind != "LPAR" else ["MATCH_RECOGNIZE"]
+    hint = did_you_mean(word[0], keywords)
+    if hint is None:
+        return None
+    start = word.start()
+    at = Span(before.count("\n") + 1, start - (before.rfind("\n") + 1) + 1, start, word.end())
+    return QueryError(f"{word[0]!r} is not expected here", text, at, hint=hint, mistake="keyword")
 
 
 def _bare(terminal: str) -> str:
