@@ -148,3 +148,29 @@ def test_sessions_at_the_command(query: Query) -> None:
     assert found == [
         {"id": 1, "window_end": "2024-01-01T00:00:08Z", "n": 3, "mean": 4.0},
         {"id": 2, "window_end": "2024-01-01T00:00:28Z", "n": 4, "mean": 4.5}]
+
+
+@pytest.mark.parametrize("command", [
+    ("query", "SELECT id FROM s", "--data", "rows.csv", "--out", "rows.csv"),
+    ("query", "SELECT id FROM s", "--data", "s=rows.csv", "--out", "./rows.csv"),
+    ("query", "SELECT id FROM s", "--data", "rows.csv", "--late-out", "rows.csv"),
+    ("query", "SELECT id FROM s", "--data", ".", "--out", "found.csv"),
+    ("reorder", "rows.csv", "--out", "rows.csv"),
+    ("synchronise", "rows.csv", "--source", "kind", "--out", "rows.csv"),
+    ("correlate", "rows.csv", "rows.csv", "--within", "5s", "--time", "time", "--out", "rows.csv")])
+def test_what_is_read_is_never_written_over(command: tuple[str, ...], monkeypatch, tmp_path,
+                                            capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("rows.csv").write_text(ROWS)
+    monkeypatch.setattr(sys, "argv", ["slackwater", *command])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 2
+    assert "is among the files that are read" in capsys.readouterr().err
+    assert Path("rows.csv").read_text() == ROWS
+
+
+def test_two_outputs_in_one_file(query: Query) -> None:
+    code, _, said = query("SELECT id FROM s", *CSV, "--out", "x.csv", "--late-out", "x.csv")
+    assert code == 2
+    assert "two outputs would be written into x.csv" in said

@@ -102,6 +102,12 @@ def like(text: str, pattern: str) -> bool:
                         text, re.DOTALL) is not None
 
 
+def substring(text: str, start: int, length: float = math.inf) -> str:
+    """Characters by their numbers, as Spark counts them."""
+    first = {True: start, False: len(text) + start + 1}[start > 0] if start else 1
+    return "".join(c for i, c in enumerate(text, 1) if first <= i < first + max(length, 0))
+
+
 TESTS: dict[str, Callable[[Any, Any], bool]] = {
     "=": lambda x, y: x == y, "!=": lambda x, y: x != y, "<": lambda x, y: x < y,
     "<=": lambda x, y: x <= y, ">": lambda x, y: x > y, ">=": lambda x, y: x >= y}
@@ -196,6 +202,11 @@ FUNCTIONS: dict[tuple[str, bool], Callable[..., Any]] = {
     ("log10", True): lambda x: real(lambda: math.log10(x)),
     ("power", True): lambda x, y: real(lambda: math.pow(x, y)),
     ("lower", False): str.lower, ("upper", False): str.upper, ("trim", False): str.strip,
+    ("ltrim", False): str.lstrip, ("rtrim", False): str.rstrip, ("substring", False): substring,
+    ("right", False): lambda x, n: "".join(c for i, c in enumerate(x) if len(x) - i <= n),
+    ("replace", False): lambda x, old, new: new.join(x.split(old)) if old else x,
+    ("strpos", False): lambda x, part: next(
+        (i + 1 for i in range(len(x) + 1) if x.startswith(part, i)), 0),
     ("length", False): len, ("concat", False): lambda x, y: x + y,
     **{(n, False): field(n) for n in ("year", "month", "day", "hour", "minute", "second")},
     ("epoch", False): lambda x: x / 1e6 if abs(x) < 2**53 else float(x) / 1e6,

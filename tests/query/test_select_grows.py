@@ -140,3 +140,37 @@ def test_sessions_with_a_bound_on_loss_or_a_policy(clause, policy):
         [dict(zip(SCHEMA.names, row, strict=True)) for row in rows], SCHEMA)
     found = logic.push(batch).ready.to_pylist() + logic.finish().ready.to_pylist()
     assert found == oracle_by_session(rows)
+
+
+def test_a_list_of_any_length_is_no_deep_tree():
+    rows = pa.table({"time": pa.array([0, 1], pa.timestamp("us", "UTC")), "n": [4_999, 5_001]})
+    listed = ", ".join(map(str, range(5_000)))
+    found = slackwater.query(rows, f"SELECT n FROM s WHERE n IN ({listed})", slack="0s")
+    assert found.ready["n"].to_pylist() == [4_999]
+    found = slackwater.query(rows, f"SELECT n FROM s WHERE n NOT IN ({listed}, NULL)", slack="0s")
+    assert found.ready.num_rows == 0
+
+
+@pytest.mark.parametrize("text", [
+    "SELECT r.room AS place, COUNT(*) AS n FROM s AS r [RANGE 10 seconds, SLIDE 10 seconds] "
+    "GROUP BY place HAVING n > 1",
+    "SELECT s.room AS place, COUNT(*) AS n FROM s r [RANGE 10 seconds, SLIDE 10 seconds] "
+    "GROUP BY r.room HAVING COUNT(*) > 1"])
+def test_results_and_streams_can_be_named(text):
+    rows = pa.table({"time": pa.array([0, 1_000_000, 2_000_000], pa.timestamp("us", "UTC")),
+                     "room": ["a", "b", "a"]})
+    found = slackwater.query(rows, text, slack="0s")
+    assert found.ready.to_pylist() == [{"place": "a", "n": 2}]
+
+
+def test_a_column_of_the_input_goes_before_a_result_of_its_name():
+    rows = pa.table({"time": pa.array([0, 1], pa.timestamp("us", "UTC")), "n": [7, 7]})
+    text = ("SELECT COUNT(*) AS n FROM s [RANGE 10 seconds, SLIDE 10 seconds] "
+            "GROUP BY n HAVING n = 7")
+    assert slackwater.query(rows, text, slack="0s").ready.to_pylist() == [{"n": 2}]
+
+
+def test_every_column_by_the_name_of_its_stream():
+    rows = pa.table({"time": pa.array([0], pa.timestamp("us", "UTC")), "n": [7]})
+    found = slackwater.query(rows, "SELECT s.*, n + 1 AS m FROM s", slack="0s").ready
+    assert found.column_names == ["time", "n", "m"]

@@ -19,7 +19,7 @@ from slackwater.correlate import ALGORITHMS, Correlate, correlate_tables, unusab
 from slackwater.correlate.crowding import check_number
 from slackwater.correlate.rows import read_intervals, split_by
 from slackwater.datasets import Dataset
-from slackwater.datasets.files import file_format, write_table
+from slackwater.datasets.files import write_table
 
 __all__ = ["command"]
 
@@ -75,9 +75,7 @@ def command(
         "--json", help="Print one JSON object per pair: left, right, probability.")] = False,
 ) -> None:
     """Pair the rows of two files whose times, known only as intervals, satisfy a condition."""
-    for path in (out, late_out):
-        if path is not None:
-            file_format(path)
+    options.check_outputs((out, late_out), (left, right))
     sides = [interval_dataset(file, time=time, time_min=time_min, time_max=time_max,
                               arrival=arrival, unit=unit) for file in (left, right)]
     shapes = distribution.split(",")

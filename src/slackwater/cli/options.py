@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -9,12 +10,14 @@ from typing import Annotated
 
 import typer
 
+from slackwater.core.errors import ConfigError
 from slackwater.core.events import Roles
 from slackwater.datasets import SIMULATED, Dataset, read_dataset, simulated
+from slackwater.datasets.files import file_format
 
 __all__ = ["MOST_PAIRS", "Arrival", "By", "EngineName", "Engines", "Files", "FutureSkew", "Json",
            "LateOut", "MaxDelay", "Picture", "Report", "Sequence", "Source", "Time", "TimeMax",
-           "TimeMin", "Unit", "load"]
+           "TimeMin", "Unit", "check_outputs", "load"]
 
 _COLUMNS = "Columns"
 
@@ -75,6 +78,25 @@ Report = Annotated[Path | None, typer.Option(
     help="Write what was found as one HTML file that loads nothing from elsewhere.")]
 Engines = Annotated[EngineName, typer.Option(
     "--engine", help="In this process, or on Spark.")]
+
+
+def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[str]) -> None:
+    """Refuse files of no known format, and those that would take the place of what is read."""
+    read = [Path(name) for name in inputs]
+    taken: list[Path] = []
+    for out in outputs:
+        if out is None:
+            continue
+        file_format(out)
+        place = out.resolve()
+        if any(place == file.resolve() or (file.is_dir() and place.parent == file.resolve())
+               for file in read):
+            raise ConfigError(f"{out} is among the files that are read", step="output",
+                              hint="write into another file, in another folder")
+        if place in taken:
+            raise ConfigError(f"two outputs would be written into {out}", step="output",
+                              hint="give each a file of its own")
+        taken.append(place)
 
 
 def load(file: str, *, time: str | None, arrival: str | None, source: str | None,

@@ -18,7 +18,7 @@ from slackwater.core.errors import ConfigError
 from slackwater.core.plain import to_json
 from slackwater.core.table_run import TableRun, promised_loss
 from slackwater.datasets import Dataset
-from slackwater.datasets.files import file_format, write_table
+from slackwater.datasets.files import write_table
 from slackwater.query import compile, explain, parse, query_kind, streams_of
 from slackwater.query.correlate.account import counted_pairs
 from slackwater.view.findings import write_findings
@@ -80,9 +80,8 @@ def command(
                           hint="write the query into a file")
     asked = query_text(text, file)
     kind = query_kind(asked)
-    for path in (out, late_out):
-        if path is not None:
-            file_format(path)
+    options.check_outputs((out, late_out), [part for given in data or ()
+                                            for part in (given, given.partition("=")[2]) if part])
     if parse(asked).explain:
         plan = explain(asked, **query_options(kind, slack, policy, emit, select))
         typer.echo(to_json({"plan": plan.splitlines()}) if json else plan)
@@ -157,10 +156,10 @@ def _pairs(text: str, sides: list[Dataset]) -> _Answer:
                    lambda: apart(unusable=unusable))
 
 
-def _refuse(why: str, got: str, **given: str | None) -> None:
+def _refuse(why: str, got: str, hint: str, **given: str | None) -> None:
     for name, value in given.items():
         if value is not None:
-            raise ConfigError(f"--{name} {why}", step="query", got=got)
+            raise ConfigError(f"--{name} {why}", step="query", got=got, hint=hint)
 
 
 def query_options(kind: str, slack: str | None, policy: str | None, emit: str | None = None,
@@ -170,10 +169,12 @@ def query_options(kind: str, slack: str | None, policy: str | None, emit: str | 
         raise ConfigError("--slack and --policy both say how long to wait", step="query",
                           hint="leave one out")
     if kind == "correlate":
-        _refuse("is about one stream", "a query over two", slack=slack, policy=policy, emit=emit,
+        _refuse("is about one stream", "a query over two", "leave it out: files are read to their "
+                "end before their rows are paired", slack=slack, policy=policy, emit=emit,
                 select=select)
     if kind != "event":
-        _refuse("is about matches: it needs an EVENT query", "SELECT", emit=emit, select=select)
+        _refuse("is about matches: it needs an EVENT query", "SELECT", "leave it out", emit=emit,
+                select=select)
     given = {"slack": slack, "policy": policy, "emit": emit, "select": select}
     return {name: value for name, value in given.items() if value is not None}
 

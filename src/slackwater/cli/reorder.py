@@ -15,7 +15,7 @@ from slackwater.cli.show import print_account, print_json, print_table, working
 from slackwater.core.account import Account
 from slackwater.core.events import Roles, event_times
 from slackwater.core.table_run import promised_loss
-from slackwater.datasets.files import beside, file_format, write_table
+from slackwater.datasets.files import beside, write_table
 from slackwater.evaluate.metrics import quantiles
 from slackwater.reorder import Reorder
 
@@ -47,9 +47,9 @@ def command(
     json: options.Json = False,
 ) -> None:
     """Put the rows of a file in time order. Every row ends up in exactly one of three files."""
-    file_format(out)
     names = ("ready", "late", "quarantined")
     paths = {name: out if name == "ready" else beside(out, name) for name in names}
+    options.check_outputs(paths.values(), (file,))
     with working("reorder", quiet=json) as now:
         dataset = options.load(file, time=time, arrival=arrival, source=source, sequence=sequence,
                                by=by, unit=unit)

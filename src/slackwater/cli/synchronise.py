@@ -13,7 +13,7 @@ from slackwater.cli import options
 from slackwater.cli.show import print_account, print_json, print_table, working
 from slackwater.core.account import Account
 from slackwater.core.errors import ConfigError
-from slackwater.datasets.files import beside, file_format, write_table
+from slackwater.datasets.files import beside, write_table
 from slackwater.synchronise import METHODS, method_named
 
 __all__ = ["command"]
@@ -65,7 +65,9 @@ def command(
     json: options.Json = False,
 ) -> None:
     """Merge several sources into time order. Every row ends up in exactly one of three files."""
-    file_format(out)
+    names = ("ready", "late", "quarantined")
+    paths = {name: out if name == "ready" else beside(out, name) for name in names}
+    options.check_outputs(paths.values(), (file,))
     with working("synchronise", quiet=json) as now:
         dataset = options.load(file, time=time, arrival=arrival, source=source, sequence=None,
                                by=by, unit=unit)
@@ -77,8 +79,6 @@ def command(
         logic = kernel.start()
         outs = [*(logic.push(b) for b in dataset.table.combine_chunks().to_batches(1 << 20)),
                 logic.finish()]
-    names = ("ready", "late", "quarantined")
-    paths = {name: out if name == "ready" else beside(out, name) for name in names}
     counts: dict[str, Any] = {}
     account = Account(rows=len(dataset))
     for name in names:

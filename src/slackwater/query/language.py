@@ -83,6 +83,9 @@ def streams_of(query: Query) -> tuple[str, ...]:
     return () if isinstance(query, EventTree) else (query.source,)
 
 
+_SUBQUERY = "run the inner query first: as a step of a pipeline, or with --out"
+
+
 def _first_word(text: str) -> str:
     try:
         words = parser_of("head", "head").parse(text).children
@@ -95,6 +98,7 @@ def _first_word(text: str) -> str:
         line, column = text.count("\n", 0, at) + 1, at - (text.rfind("\n", 0, at) + 1) + 1
         raise QueryError("a query begins with SELECT or EVENT", text,
                          Span(line, column, at, at + max(len(word), 1)),
-                         hint=did_you_mean(word, [*_BY_FIRST_WORD, "EXPLAIN"]),
+                         hint=_SUBQUERY if word.upper() == "WITH" else
+                         did_you_mean(word, [*_BY_FIRST_WORD, "EXPLAIN"]),
                          mistake="first-word") from None
     return str(words[1]).upper()

@@ -43,7 +43,8 @@ def value(pick: Pick, own: str | None, depth: int = 1) -> str:
     column = pick(("x", "x", "y"))
     name = column if who is None else f"{who}.{column}"
     kind = pick(("plain",) * 4 + ("prev", "prev", "next", "first", "last", "far", "aggregate",
-                                  "count", "number") + (("sum",) * 2 if depth else ()))
+                                  "count", "number")
+                + (("sum", "sum", "case", "choice") if depth else ()))
     n = pick((0, 1, 2))
     if kind == "plain":
         return name
@@ -61,13 +62,19 @@ def value(pick: Pick, own: str | None, depth: int = 1) -> str:
         return pick(("COUNT(*)", "COUNT(A.*)"))
     if kind == "number":
         return "MATCH_NUMBER()"
+    if kind == "case":
+        return (f"CASE WHEN {condition(pick, own, 0)} THEN {value(pick, own, 0)} "
+                f"ELSE {value(pick, own, 0)} END")
+    if kind == "choice":
+        return (f"{pick(('LEAST', 'GREATEST', 'NULLIF', 'COALESCE'))}"
+                f"({value(pick, own, 0)}, {value(pick, own, 0)})")
     return f"({value(pick, own, 0)} {pick('+-*')} {value(pick, own, 0)})"
 
 
 def condition(pick: Pick, own: str | None, depth: int = 1) -> str:
     """A condition."""
-    kind = pick(("compare",) * 5 + ("null", "between", "text") + (("and", "or", "not")
-                                                                 if depth else ()))
+    kind = pick(("compare",) * 5 + ("null", "between", "text", "variable", "like")
+                + (("and", "or", "not") if depth else ()))
     if kind == "compare":
         return f"{value(pick, own)} {pick(('<', '<=', '>', '>=', '=', '!='))} " + pick(
             (value(pick, own), "2", "1"))
@@ -78,6 +85,13 @@ def condition(pick: Pick, own: str | None, depth: int = 1) -> str:
     if kind == "text":
         return f"{pick(('name', 'A.name', 'LAST(B.name)'))} {pick(('=', '<'))} " + pick(
             ("'b'", "C.name", "PREV(name)"))
+    if kind == "variable":
+        who = pick(("CLASSIFIER()", "CLASSIFIER(U)", "CLASSIFIER(C)"))
+        row = pick((who, f"PREV({who})", f"NEXT({who})", f"LAST({who}, 1)", f"FIRST({who})",
+                    f"FIRST({who}, 1)", f"PREV(LAST({who}, 1))"))
+        return f"{row} {pick(('=', '!=', '<'))} {pick(('A', 'B', 'C')).join((chr(39), chr(39)))}"
+    if kind == "like":
+        return f"{pick(('name', 'A.name'))} LIKE {pick(('B.name', 'PREV(name)'))}"
     if kind == "not":
         return f"NOT ({condition(pick, own, 0)})"
     return f"({condition(pick, own, 0)} {kind.upper()} {condition(pick, own, 0)})"

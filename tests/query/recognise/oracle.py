@@ -14,6 +14,7 @@ from slackwater.query.expr.tree import (
     Between,
     Binary,
     Call,
+    Case,
     InList,
     IsNull,
     Like,
@@ -196,9 +197,16 @@ def evaluate(node, c: Context) -> Any:
     if isinstance(node, IsNull):
         return (evaluate(node.operand, c) is None) != node.negated
     if isinstance(node, Like):
-        value = evaluate(node.operand, c)
-        shape = str(node.pattern.value).replace("%", "*").replace("_", "?")
-        return None if value is None else fnmatch.fnmatchcase(value, shape) != node.negated
+        value, shape = evaluate(node.operand, c), evaluate(node.pattern, c)
+        if value is None or shape is None:
+            return None
+        shape = shape.replace("%", "*").replace("_", "?")
+        return fnmatch.fnmatchcase(value, shape) != node.negated
+    if isinstance(node, Case):
+        for condition, chosen in zip(node.conditions, node.values, strict=True):
+            if evaluate(condition, c) is True:
+                return evaluate(chosen, c)
+        return evaluate(node.otherwise, c)
     if isinstance(node, Between):
         found = _and(_compare(">=", evaluate(node.operand, c), evaluate(node.low, c)),
                      _compare("<=", evaluate(node.operand, c), evaluate(node.high, c)))
@@ -245,6 +253,12 @@ def _call(node: Call, c: Context) -> Any:
     if name == "abs":
         value = evaluate(args[0], c)
         return None if value is None else abs(value)
+    if name == "nullif":
+        value, other = (evaluate(a, c) for a in args)
+        return None if value == other else value
+    if name in ("least", "greatest"):
+        known = [v for v in (evaluate(a, c) for a in args) if v is not None]
+        return {"least": min, "greatest": max}[name](known, default=None)
     if name == "coalesce":
         return next((v for v in (evaluate(a, c) for a in args) if v is not None), None)
     raise AssertionError(name)

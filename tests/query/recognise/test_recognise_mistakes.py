@@ -15,6 +15,12 @@ SCHEMA = pa.schema({"time": pa.timestamp("us", "UTC"), "symbol": pa.string(),
 # the clauses, what is said, and the text that the caret stands under
 MISTAKES = {
     "no pattern": ("ORDER BY time DEFINE A AS price > 1", "needs a PATTERN", "DEFINE"),
+    "partitioned by an expression": ("PARTITION BY lower(symbol) ORDER BY time PATTERN (A)",
+                                     "take columns, not expressions", "(symbol)"),
+    "a word that means nothing": ("ORDER BY time MEASURES 1 AS x SEEK PATTERN (A)",
+                                  "ONE ROW or ALL ROWS PER MATCH or AFTER MATCH SKIP", "SEEK"),
+    "a subquery": ("ORDER BY time MEASURES (SELECT 1) AS x PATTERN (A)",
+                   "no queries inside of queries", "SELECT 1"),
     "no order": ("PATTERN (A)", "ORDER BY is missing", "A"),
     "time backwards": ("ORDER BY time DESC PATTERN (A)", "time goes forward", "time DESC"),
     "no such column": ("ORDER BY time PATTERN (A) DEFINE A AS A.prise > 1", "did you mean 'price'",
@@ -53,8 +59,15 @@ MISTAKES = {
                                "ALL ROWS PER MATCH WITH UNMATCHED ROWS"),
     "texts of several rows": ("ORDER BY time PATTERN (A B) DEFINE B AS "
                               "concat(A.symbol, B.symbol) = 'x'",
-                              "DEFINE cannot compute this from several rows",
+                              "DEFINE cannot compute CONCAT from several rows",
                               "concat(A.symbol, B.symbol)"),
+    "an aggregate that is not there": ("ORDER BY time MEASURES RUNNING array_agg(price) AS x "
+                                       "PATTERN (A)", "ARRAY_AGG is no aggregate of a match",
+                                       "array_agg(price)"),
+    "the number of the match, added up": ("ORDER BY time MEASURES SUM(MATCH_NUMBER()) AS x "
+                                          "PATTERN (A)",
+                                          "MATCH_NUMBER cannot stand inside an aggregate",
+                                          "MATCH_NUMBER()"),
     "a sum of texts": ("ORDER BY time MEASURES SUM(A.symbol) AS x PATTERN (A)",
                        "SUM cannot be taken of texts", "SUM(A.symbol)"),
     "a subset named as a variable": ("ORDER BY time PATTERN (A B) SUBSET A = (B)",
@@ -88,6 +101,15 @@ def test_the_text_decides_what_a_query_is():
     assert isinstance(make_query(text, SCHEMA, Roles("time")), RecogniseQuery)
     commented = f"-- FROM a, b\n{text};"
     assert isinstance(make_query(commented, SCHEMA, Roles("time")), RecogniseQuery)
+
+
+def test_rows_are_not_filtered_in_front():
+    text = ("SELECT * FROM s WHERE price > 1 MATCH_RECOGNIZE (ORDER BY time MEASURES 1 AS x "
+            "PATTERN (A))")
+    with pytest.raises(QueryError, match="right behind the name of the stream"):
+        make_query(text, SCHEMA, Roles("time"))
+    with pytest.raises(QueryError, match="right behind the name of the stream"):
+        RecogniseQuery(text, SCHEMA)
 
 
 def test_another_time_than_that_of_order_by():

@@ -13,9 +13,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slackwater.core.errors import did_you_mean
 from slackwater.query.errors import QueryError
 from slackwater.query.expr import arithmetic
+from slackwater.query.expr.elsewhere import column_hint
 from slackwater.query.expr.kinds import TYPES, scalar_of
 from slackwater.query.expr.tree import Expr, Name, walk
 from slackwater.query.expr.types import Apply, Checker, Constant, Leaf, Typed
@@ -63,7 +63,7 @@ def schema_lookup(schema: pa.Schema, text: str, *,
     def schema_of(name: Name) -> pa.DataType:
         if name.name in schema.names:
             return schema.field(name.name).type
-        hint = did_you_mean(name.name, [*schema.names, *also])
+        hint = column_hint(name.name, [*schema.names, *also])
         if name.name.lower() in folded:
             hint = f"names are case-sensitive: write {folded[name.name.lower()]!r}"
         raise QueryError(f"there is no column {name.name!r}", text, name.at, hint=hint,

@@ -16,8 +16,8 @@ from slackwater.core.plain import plain
 from slackwater.query.expr.arithmetic import finite
 from slackwater.query.expr.kinds import TYPES
 
-__all__ = ["absolute_i", "concat", "epoch", "greatest", "least", "negate_i", "null_if", "part",
-           "real_function", "round_half_away"]
+__all__ = ["absolute_i", "by_row", "concat", "epoch", "greatest", "least", "negate_i", "null_if",
+           "part", "real_function", "replaced", "round_half_away", "substring"]
 
 Value = Any  # an Arrow array or scalar
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -72,6 +72,31 @@ def part(run: Callable[[Value], Value]) -> Callable[[Value], Value]:
 def concat(x: Value, y: Value) -> Value:
     """The texts one after the other."""
     return pc.binary_join_element_wise(x, y, "")
+
+
+def by_row(run: Callable[..., Any], kind: str) -> Callable[..., Value]:
+    """A function of single values, NULL where one of them is: for what no kernel of Arrow does."""
+    def over(*values: Value) -> Value:
+        length = next((len(v) for v in values if not isinstance(v, pa.Scalar)), None)
+        columns = [[v.as_py()] * (1 if length is None else length) if isinstance(v, pa.Scalar)
+                   else v.to_pylist() for v in values]
+        found = pa.array([None if None in row else run(*row)
+                          for row in zip(*columns, strict=True)], TYPES[kind])
+        return found[0] if length is None else found
+
+    return over
+
+
+def substring(text: str, start: int, length: int | None = None) -> str:
+    """From the character of this number on, which counts from 1, or from the end if negative."""
+    first = start - 1 if start > 0 else len(text) + start if start < 0 else 0
+    end = len(text) if length is None else first + max(length, 0)
+    return text[max(first, 0):max(end, 0)]
+
+
+def replaced(text: str, old: str, new: str) -> str:
+    """Every `old` of the text by `new`; an empty `old` is nowhere."""
+    return text.replace(old, new) if old else text
 
 
 def when(condition: Value, value: Value) -> Value:

@@ -216,10 +216,19 @@ def _functions() -> Iterator[Operator]:
     yield _entry("power", ("real", "real"), "real", f.real_function(pc.power), machine=False,
                  nan=null)
     for name, arrow in (("lower", pc.utf8_lower), ("upper", pc.utf8_upper),
-                        ("trim", pc.utf8_trim_whitespace)):
+                        ("trim", pc.utf8_trim_whitespace), ("ltrim", pc.utf8_ltrim_whitespace),
+                        ("rtrim", pc.utf8_rtrim_whitespace)):
         yield _entry(name, ("text",), "text", arrow, machine=False)
     yield _entry("length", ("text",), "integer", lambda x: pc.cast(pc.utf8_length(x), pa.int64()),
                  machine=False)
+    for numbers in (("integer",), ("integer", "integer")):
+        yield _entry("substring", ("text", *numbers), "text", f.by_row(f.substring, "text"),
+                     machine=False)
+    yield _entry("right", ("text", "integer"), "text", f.by_row(
+        lambda x, n: x[-n:] if n > 0 else "", "text"), machine=False)
+    yield _entry("replace", ("text",) * 3, "text", f.by_row(f.replaced, "text"), machine=False)
+    yield _entry("strpos", ("text", "text"), "integer", f.by_row(
+        lambda x, part: x.find(part) + 1, "integer"), machine=False)
     yield _entry("concat", ("text", "text"), "text", f.concat, machine=False)
     for name, arrow in (("year", pc.year), ("month", pc.month), ("day", pc.day), ("hour", pc.hour),
                         ("minute", pc.minute), ("second", pc.second)):

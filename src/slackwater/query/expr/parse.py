@@ -15,6 +15,7 @@ from slackwater.core.durations import micros
 from slackwater.core.errors import ConfigError, did_you_mean
 from slackwater.core.events import event_times
 from slackwater.query.errors import QueryError
+from slackwater.query.expr.elsewhere import spelt_out
 from slackwater.query.expr.tree import (
     Between,
     Binary,
@@ -40,7 +41,12 @@ __all__ = ["CAST_KINDS", "Builder", "Language", "Refusal", "parse_expression", "
 _SAME = {"==": "=", "<>": "!="}
 CAST_KINDS = {"integer": "integer", "int": "integer", "bigint": "integer", "long": "integer",
           "real": "real", "double": "real", "float": "real", "text": "text", "string": "text",
-          "varchar": "text", "boolean": "boolean", "bool": "boolean", "timestamp": "timestamp"}
+          "varchar": "text", "boolean": "boolean", "bool": "boolean", "timestamp": "timestamp",
+          "smallint": "integer", "tinyint": "integer"}
+_TYPE_HINTS = {"decimal": "REAL, and ROUND(x, 2) for two digits",
+               "numeric": "REAL, and ROUND(x, 2) for two digits",
+               "date": "a day is YEAR(t), MONTH(t) and DAY(t)"}
+_FIELDS = ("year", "month", "day", "hour", "minute", "second", "epoch")
 
 
 @dataclass(frozen=True)
@@ -202,7 +208,23 @@ class Builder:
         """IS NULL."""
         return IsNull(operand, negated is not None, at=at)
 
+    def is_truth(self, at: Span, operand: Expr, negated: Token | None, truth: Token) -> Expr:
+        """IS [NOT] TRUE, IS [NOT] FALSE: never NULL."""
+        told = operand if truth.upper() == "TRUE" else Unary("not", operand, at=at)
+        found = Call("coalesce", (told, Literal(False, "boolean", at=at)), at=at)
+        return found if negated is None else Unary("not", found, at=at)
+
+    def is_distinct(self, at: Span, left: Expr, negated: Token | None, right: Expr) -> Expr:
+        """IS [NOT] DISTINCT FROM: NULL equals NULL, and nothing else."""
+        nulls = Binary("and", IsNull(left, at=at), IsNull(right, at=at), at=at)
+        same = Call("coalesce", (Binary("=", left, right, at=at), nulls), at=at)
+        return same if negated is not None else Unary("not", same, at=at)
+
     # -- arithmetic -----------------------------------------------------------------------------
+
+    def joined(self, at: Span, left: Expr, _: Token, right: Expr) -> Expr:
+        """Texts joined by ||."""
+        return Call("concat", (left, right), at=at)
 
     def arithmetic(self, at: Span, left: Expr, op: Token, right: Expr) -> Expr:
         """+ − * / %."""
@@ -233,14 +255,29 @@ class Builder:
         """WHEN … THEN …."""
         return condition, value
 
-    def cast(self, at: Span, operand: Expr, kind: Token) -> Expr:
-        """CAST(x AS kind)."""
-        name = CAST_KINDS.get(kind.lower())
+    def cast(self, at: Span, operand: Expr, kind: Token, *sizes: Token | None) -> Expr:
+        """CAST(x AS kind); a text of a length is cut."""
+        name, size = CAST_KINDS.get(kind.lower()), [s for s in sizes if s is not None]
         if name is None:
             raise self.fail(f"there is no type {str(kind)!r}", self.span(kind),
                             expected=", ".join(sorted(CAST_KINDS)), mistake="cast",
-                            hint=did_you_mean(kind.lower(), list(CAST_KINDS)))
-        return Cast(operand, name, at=at)
+                            hint=_TYPE_HINTS.get(kind.lower())
+                            or did_you_mean(kind.lower(), list(CAST_KINDS)))
+        if size and (name != "text" or len(size) > 1 or not size[0].isdigit()):
+            raise self.fail(f"{kind} has no such size here", self.span(size[0]), mistake="cast",
+                            hint=f"CAST(… AS {kind.upper()})")
+        cast = Cast(operand, name, at=at)
+        return cast if not size else Call("substring", (
+            cast, Literal(1, "number", at=at), self.number(at, size[0])), at=at)
+
+    def extract(self, at: Span, field: Token, operand: Expr) -> Expr:
+        """EXTRACT(HOUR FROM t) is HOUR(t)."""
+        name = field.lower()
+        if name not in _FIELDS:
+            raise self.fail(f"EXTRACT does not know {str(field)!r}", self.span(field),
+                            expected=", ".join(map(str.upper, _FIELDS)), mistake="extract",
+                            hint=did_you_mean(name, _FIELDS))
+        return Call(name, (operand,), at=at)
 
     # -- leaves ---------------------------------------------------------------------------------
 
@@ -262,6 +299,18 @@ class Builder:
         except (ConfigError, OverflowError) as why:
             raise self.fail("this duration cannot be read", self.span(token),
                             expected="at most 10,000 years", mistake="duration") from why
+
+    def interval(self, at: Span, length: Token, unit: Token | None = None) -> Literal:
+        """`INTERVAL '5' MINUTE`, `INTERVAL '5 minutes'`, `INTERVAL 5 MINUTES`."""
+        text = str(length).strip("' ")
+        sign = -1 if text.startswith("-") else 1
+        try:
+            return Literal(sign * micros(f"{text.lstrip('+-')} {unit or ''}".strip()), "duration",
+                           at=at)
+        except (ConfigError, OverflowError):
+            raise self.fail("this interval cannot be read", at, mistake="interval",
+                            expected="INTERVAL '90' SECOND; units are SECOND, MINUTE, HOUR, DAY") \
+                from None
 
     def string(self, at: Span, token: Token) -> Expr:
         """'text', with '' for a quote."""
@@ -312,7 +361,7 @@ class Builder:
         """`f(x, y)`, `f(*)`, `f()`."""
         given = tuple(Star(at=self.span(a)) if isinstance(a, Token) else a
                       for a in args if a is not None)
-        return Call(function.lower(), given, at=at)
+        return spelt_out(Call(function.lower(), given, at=at))
 
     def distinct_call(self, at: Span, function: Token, value: Expr) -> Expr:
         """`f(DISTINCT x)`, which is a function of its own."""

@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from slackwater.core.errors import did_you_mean
 from slackwater.query.errors import QueryError
+from slackwater.query.expr.elsewhere import function_hint
 from slackwater.query.expr.kinds import as_kind, exact_kind, kind_of
 from slackwater.query.expr.operators import FUNCTIONS, MANY, TO_REAL, Operator, arities, resolve
 from slackwater.query.expr.parse import Builder
@@ -209,12 +209,11 @@ class Checker:
     def _inlist(self, node: InList) -> Typed:
         # as SQL defines it: x = a OR x = b …, so that a NULL in the list can only give TRUE or NULL
         operand = self.check(node.operand)
-        found: Typed | None = None
-        for item in node.items:
-            same = self._compare("=", operand, self.check(item), item.at)
-            found = same if found is None else self._apply("or", [found, same], node.at)
-        assert found is not None
-        return self._unless(found, node.negated, node.at)
+        tests = [self._compare("=", operand, self.check(item), item.at) for item in node.items]
+        while len(tests) > 1:  # in pairs, so that a long list makes no deep tree
+            tests = [self._apply("or", tests[i:i + 2], node.at) if i + 1 < len(tests) else tests[i]
+                     for i in range(0, len(tests), 2)]
+        return self._unless(tests[0], node.negated, node.at)
 
     def _between(self, node: Between) -> Typed:
         operand = self.check(node.operand)
@@ -288,8 +287,9 @@ class Checker:
     def _call(self, node: Call) -> Typed:
         name, given = node.function, len(node.args)
         if name not in FUNCTIONS:
+            hint = function_hint(name, FUNCTIONS)
             raise self._fail(f"there is no function {name!r} here", node.at, mistake="function",
-                             hint=did_you_mean(name, FUNCTIONS))
+                             expected=None if hint else f"one of {', '.join(FUNCTIONS)}", hint=hint)
         known = [1] if name in MANY else arities(name)
         if given < known[0] or (given > known[-1] and name not in MANY):
             count = f"{known[0]}" if len(known) == 1 else f"{known[0]} or {known[-1]}"
@@ -329,7 +329,8 @@ class Checker:
         takes = self._takes(node.function)
         wrong = next((x for x in args if a_kind(x.kind) not in (*takes, "NULL")), args[-1])
         return self._fail(f"{node.function} works on {' or '.join(takes)}, and this is "
-                          f"{a_kind(wrong.kind)}", wrong.at, mistake="type")
+                          f"{a_kind(wrong.kind)}", wrong.at, mistake="type",
+                          hint="CAST(… AS TEXT)" if takes == ["text"] else None)
 
     @staticmethod
     def _takes(name: str) -> list[str]:

@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import reduce
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from slackwater.pattern.op import Op
 from slackwater.query.errors import QueryError
-from slackwater.query.expr.arrow import Compiled
-from slackwater.query.expr.tree import (
-    Between,
-    Binary,
-    Call,
-    Expr,
-    InList,
-    IsNull,
-    Literal,
-    Name,
-    Unary,
-    rewrite,
-    walk,
-)
-from slackwater.query.recognise.machine import CURRENT, FIRST, LAST, OPS, Code, Refs
+from slackwater.query.expr.arrow import Compiled, evaluate_typed
+from slackwater.query.expr.kinds import TYPES
+from slackwater.query.expr.operators import FUNCTIONS, OPERATORS, raw_kind
+from slackwater.query.expr.tree import Name
+from slackwater.query.expr.types import Apply, Constant, Leaf, Typed, leaves
+from slackwater.query.recognise.machine import CURRENT, FIRST, LAST, LOADS, Code, Refs
 from slackwater.query.recognise.resolve import (
-    PLACE,
     Aggregate,
+    Classifier,
     MatchNumber,
     Navigation,
     Resolved,
@@ -38,25 +30,21 @@ from slackwater.query.recognise.resolve import (
 __all__ = ["Coder", "Lane"]
 
 INT, REAL, TEXT = "int", "real", "text"
-_SAME = ("=", "!=", "<", "<=", ">", ">=")
-_ARITHMETIC = {"+": "add", "-": "sub", "*": "mul", "/": "div", "%": "mod"}
-_LENIENT = ("coalesce", "nullif", "concat", "least", "greatest")
-_DEEPEST = 64
+_OF_SEVERAL = [name.upper() for name in FUNCTIONS
+               if any(o.name == name and o.code is not None for o in OPERATORS)]
 
 
 @dataclass(frozen=True)
 class Lane:
-    """A value that is computed for every row; `kind` is int, real or text."""
+    """A value that is computed for every row."""
 
-    expr: Expr
+    tree: Typed
     compiled: Compiled = field(compare=False)
-    kind: str
 
-
-def _kind(of: pa.DataType) -> str:
-    if pa.types.is_floating(of):
-        return REAL
-    return TEXT if pa.types.is_string(of) else INT
+    @property
+    def kind(self) -> str:
+        """How it is kept: int, real or text."""
+        return {"real": REAL, "text": TEXT}.get(self.tree.kind, INT)
 
 
 class Coder:
@@ -69,25 +57,37 @@ class Coder:
         self.masks: list[int] = []
         self.aggregates: list[tuple[Aggregate, int]] = []
         """With the number of the lane that each is over (−1: none)."""
-        self._code: list[tuple[str, int, int, float]] = []
+        self.names = False
+        """Whether the names of variables stand among the texts."""
+        self.like = False
+        """Whether a condition looks at more of texts than their order."""
+        self._code: list[tuple[int, int, int, float]] = []
         self._first = [0]
-        self._depth = 0
 
-    def condition(self, conjuncts: list[tuple[Resolved, Expr]]) -> None:
+    def condition(self, conjuncts: list[Resolved]) -> None:
         """The next variable's condition: what these are when joined by AND; none: always true."""
-        for i, (resolved, expr) in enumerate(conjuncts):
-            _Emitter(self, resolved).emit(expr)
+        for i, resolved in enumerate(conjuncts):
+            _Emitter(self, resolved).emit(resolved.condition)
             if i:
-                self.add("and")
+                self.operator(Op.AND)
         self._first.append(len(self._code))
 
-    def add(self, op: str, a: int = 0, b: int = 0, real: float = 0.0) -> None:
-        """An instruction."""
-        self._code.append((op, a, b, real))
+    def load(self, what: str, a: int = 0, b: int = 0, real: float = 0.0) -> None:
+        """An instruction that puts a value on the stack."""
+        self._code.append((LOADS[what], a, b, real))
 
-    def lane(self, expr: Expr, compiled: Compiled) -> int:
-        """The number of a lane."""
-        lane = Lane(expr, compiled, _kind(compiled.type))
+    def operator(self, op: Op) -> None:
+        """An instruction over what is on the stack."""
+        if op != Op.TEXT_ORDER:  # ranks have the order of their texts
+            self._code.append((int(op), 0, 0, 0.0))
+            self.like = self.like or op == Op.LIKE
+
+    def lane(self, tree: Typed) -> int:
+        """The number of a lane: a value over the bare columns of a row."""
+        names = tuple(dict.fromkeys(leaf.node for leaf in leaves(tree)
+                                    if isinstance(leaf.node, Name)))
+        lane = Lane(tree, Compiled(TYPES[tree.kind], names,
+                                   lambda columns: evaluate_typed(tree, columns)))
         if lane not in self.lanes:
             self.lanes.append(lane)
         return self.lanes.index(lane)
@@ -109,8 +109,7 @@ class Coder:
         """The number of an aggregate; AVG is kept as a SUM is."""
         lane = -1
         if what.inner is not None:
-            assert what.compiled is not None
-            lane = self.lane(what.inner, what.compiled)
+            lane = self.lane(self._scope.check(what.inner))
         if (what, lane) not in self.aggregates:
             self.aggregates.append((what, lane))
         return self.aggregates.index((what, lane))
@@ -122,10 +121,10 @@ class Coder:
 
     def code(self) -> Code:
         """All instructions."""
-        loads = ("load_int", "load_real")
+        loads = (LOADS["load_int"], LOADS["load_real"])
         a = [self.place(a) if op in loads else a for op, a, _, _ in self._code]
         return Code(np.array(self._first, np.int64),
-                    np.array([OPS[op] for op, *_ in self._code], np.int64),
+                    np.array([op for op, *_ in self._code], np.int64),
                     np.array(a, np.int64), np.array([b for _, _, b, _ in self._code], np.int64),
                     np.array([x for *_, x in self._code], np.float64))
 
@@ -140,176 +139,106 @@ class Coder:
 
 
 class _Emitter:
-    def __init__(self, coder: Coder, resolved: Resolved) -> None:
-        self._coder, self._resolved = coder, resolved
-        self._scope = coder._scope
+    """Makes the instructions of one condition."""
 
-    def emit(self, node: Expr, deep: int = 0) -> str:
-        """Code that leaves the value of a node on the stack; returns its kind."""
-        if deep >= _DEEPEST - 2:
-            raise self._fail("the condition is nested too deeply", node)
-        leaves = self._leaves(node)
-        if not leaves:
-            return self._constant(node)
-        rows = {leaf.row for leaf in leaves if isinstance(leaf, Navigation)}
-        if len(rows) == 1 and all(isinstance(leaf, Navigation) for leaf in leaves):
+    def __init__(self, coder: Coder, resolved: Resolved) -> None:
+        self._coder, self._resolved, self._scope = coder, resolved, resolved.scope
+
+    def emit(self, tree: Typed) -> None:
+        """Instructions that leave the value of a tree on the stack."""
+        found = [self._leaf(leaf) for leaf in leaves(tree)]
+        if not found:
+            self._constant(tree)
+            return
+        rows = {leaf.row for leaf in found if isinstance(leaf, Navigation)}
+        if len(rows) == 1 and all(isinstance(leaf, Navigation) for leaf in found):
             row = rows.pop()
-            if _strict(node) or row == RowOf():
-                return self._load(node, row)
-        emit = getattr(self, f"_{type(node).__name__.lower()}", None)
-        if emit is None:
-            raise self._refuse(node)
-        return str(emit(node, deep))
+            if row == RowOf() or _null_of_nulls(tree):
+                self._load(self._bare(tree), row)
+                return
+        if isinstance(tree, Leaf):
+            self._of_match(self._leaf(tree))
+            return
+        assert isinstance(tree, Apply)
+        operator = tree.operator
+        if operator.code is None:
+            raise self._unknown(tree)
+        for arg, want in zip(tree.args, operator.reads, strict=True):
+            self.emit(arg)
+            if want == "real" and raw_kind(arg.kind) != "real":
+                self._coder.operator(Op.TO_F)
+        for op in operator.code:
+            self._coder.operator(op)
 
     # -- leaves ---------------------------------------------------------------------------------
 
-    def _leaves(self, node: Expr) -> list[Any]:
-        return [self._resolved.leaves[int(n.name)] for n in walk(node)
-                if isinstance(n, Name) and n.qualifier == PLACE]
+    def _leaf(self, leaf: Leaf) -> Any:
+        return self._resolved.leaf(leaf.node)  # type: ignore[arg-type]
 
-    def _load(self, node: Expr, row: RowOf) -> str:
+    def _bare(self, tree: Typed) -> Typed:
         """What is of one row only is computed for all rows at once, and looked up."""
-        def change(n: Expr) -> Expr | None:
-            if isinstance(n, Name) and n.qualifier == PLACE:
-                leaf = self._resolved.leaves[int(n.name)]
-                assert isinstance(leaf, Navigation)
-                return leaf.inner
-            return None
+        if isinstance(tree, Leaf):
+            return self._scope.check(self._leaf(tree).inner)
+        return tree if isinstance(tree, Constant) else replace(
+            tree, args=tuple(map(self._bare, tree.args)))
 
-        bare = rewrite(node, change)
-        return self._lane(bare, self._scope.compile(bare), row)
+    def _load(self, tree: Typed, row: RowOf) -> None:
+        self._coder.load("load_real" if tree.kind == "real" else "load_int",
+                         self._coder.lane(tree), self._coder.row(row))
 
-    def _lane(self, bare: Expr, compiled: Compiled, row: RowOf) -> str:
-        kind = _kind(compiled.type)
-        self._coder.add("load_real" if kind == REAL else "load_int",
-                        self._coder.lane(bare, compiled), self._coder.row(row))
-        return kind
-
-    def _constant(self, node: Expr) -> str:
-        compiled = self._resolved.compile(node)
-        kind = _kind(compiled.type)
-        value = compiled.evaluate(lambda name: None, 1)
-        if not value[0].is_valid:
-            self._coder.add("null")
-        elif kind == TEXT:  # its rank is known once the rows' texts are
-            return self._lane(node, self._scope.compile(node), RowOf())
-        elif kind == REAL:
-            self._coder.add("const_real", real=value[0].as_py())
+    def _constant(self, tree: Typed) -> None:
+        value = evaluate_typed(tree, _no_column)
+        if tree.kind in ("timestamp", "duration", "boolean"):
+            value = pc.cast(value, pa.int64())
+        known = value.as_py()
+        if known is None:
+            self._coder.load("null")
+        elif tree.kind == "text":  # its rank is known once the rows' texts are
+            self._load(tree, RowOf())
+        elif tree.kind == "real":
+            self._coder.load("const_real", real=known)
         else:
-            self._coder.add("const_int", value.cast(pa.int64())[0].as_py())
-        return kind
+            self._coder.load("const_int", int(known))
 
-    def _name(self, node: Name, deep: int) -> str:
-        leaf = self._resolved.leaves[int(node.name)]
+    def _of_match(self, leaf: Any) -> None:
+        """What is of the match, and not of a row."""
+        coder = self._coder
         if isinstance(leaf, MatchNumber):
-            self._coder.add("match_number")
-            return INT
-        if not isinstance(leaf, Aggregate):
-            raise self._refuse(node)
-        number = self._coder.aggregate(leaf)
-        of = INT if leaf.compiled is None else _kind(leaf.compiled.type)
+            coder.load("match_number")
+            return
+        if isinstance(leaf, Classifier):
+            coder.names = True
+            coder.load("classifier", 0, coder.row(leaf.row))
+            return
+        assert isinstance(leaf, Aggregate)
+        number = coder.aggregate(leaf)
         if leaf.function == "count":
-            self._coder.add("count", number)
-            return INT
-        op = "least" if leaf.function in ("min", "max") else leaf.function
-        self._coder.add(f"{op}_{'real' if of == REAL else 'int'}", number)
-        return REAL if leaf.function == "avg" else of
+            coder.load("count", number)
+            return
+        real = coder.lanes[coder.aggregates[number][1]].kind == REAL
+        what = "least" if leaf.function in ("min", "max") else leaf.function
+        coder.load(f"{what}_{'real' if real else 'int'}", number)
 
-    # -- operators ------------------------------------------------------------------------------
-
-    def _binary(self, node: Binary, deep: int) -> str:
-        if node.op in ("and", "or"):
-            self.emit(node.left, deep)
-            self.emit(node.right, deep + 1)
-            self._coder.add(node.op)
-            return INT
-        if node.op in _SAME:
-            return self._compare(node, deep)
-        self._resolved.compile(node)  # checks the types
-        result = self._resolved.compile(node).type
-        kinds = [self.emit(node.left, deep), self.emit(node.right, deep + 1)]
-        if kinds == [INT, INT] and node.op != "/":
-            self._coder.add(f"{_ARITHMETIC[node.op]}_int")
-            return INT
-        self._to_real(kinds)
-        self._coder.add(f"{_ARITHMETIC[node.op]}_real")
-        if not pa.types.is_floating(result):
-            self._coder.add("to_int")
-            return INT
-        return REAL
-
-    def _compare(self, node: Binary, deep: int) -> str:
-        self._resolved.compile(node)  # checks the types
-        left, right, op = node.left, node.right, node.op
-        if op in (">", ">="):
-            left, right, op = right, left, {">": "<", ">=": "<="}[op]
-        kinds = [self.emit(left, deep), self.emit(right, deep + 1)]
-        real = REAL in kinds
-        if real:
-            self._to_real(kinds)
-        name = {"=": "eq", "!=": "ne", "<": "lt", "<=": "le"}[op]
-        self._coder.add(f"{name}_{'real' if real else 'int'}")
-        return INT
-
-    def _to_real(self, kinds: list[str]) -> None:
-        if kinds[0] != REAL:
-            self._coder.add("to_real_below")
-        if kinds[1] != REAL:
-            self._coder.add("to_real")
-
-    def _unary(self, node: Unary, deep: int) -> str:
-        kind = self.emit(node.operand, deep)
-        self._coder.add("not" if node.op == "not" else f"neg_{kind}")
-        return kind
-
-    def _isnull(self, node: IsNull, deep: int) -> str:
-        self.emit(node.operand, deep)
-        self._coder.add("is_null")
-        if node.negated:
-            self._coder.add("not")
-        return INT
-
-    def _between(self, node: Between, deep: int) -> str:
-        both: Expr = Binary("and", Binary(">=", node.operand, node.low, at=node.at),
-                            Binary("<=", node.operand, node.high, at=node.at), at=node.at)
-        return self.emit(Unary("not", both, at=node.at) if node.negated else both, deep)
-
-    def _inlist(self, node: InList, deep: int) -> str:
-        tests: list[Expr] = [Binary("=", node.operand, item, at=node.at) for item in node.items]
-        any_of = reduce(lambda a, b: Binary("or", a, b, at=node.at), tests)
-        return self.emit(Unary("not", any_of, at=node.at) if node.negated else any_of, deep)
-
-    def _call(self, node: Call, deep: int) -> str:
-        self._resolved.compile(node)
-        if node.function == "abs":
-            kind = self.emit(node.args[0], deep)
-            self._coder.add(f"abs_{kind}")
-            return kind
-        if node.function == "coalesce":
-            types = {_kind(self._resolved.compile(a).type) for a in node.args}
-            if len(types) == 1:
-                kind = self.emit(node.args[0], deep)
-                for arg in node.args[1:]:
-                    self.emit(arg, deep + 1)
-                    self._coder.add("coalesce")
-                return kind
-        raise self._refuse(node)
-
-    # -- errors ---------------------------------------------------------------------------------
-
-    def _fail(self, problem: str, node: Expr, **more: Any) -> QueryError:
-        return QueryError(problem, self._resolved.text, node.at, mistake="define", **more)
-
-    def _refuse(self, node: Expr) -> QueryError:
-        return self._fail("DEFINE cannot compute this from several rows", node,
-                          expected="arithmetic, comparisons, logic, ABS or COALESCE over them",
-                          hint="functions of a single row's columns are fine")
+    def _unknown(self, tree: Apply) -> QueryError:
+        name = tree.operator.name
+        what = f"CAST {name}" if name.startswith("to ") else name.upper()
+        return QueryError(f"DEFINE cannot compute {what} from several rows", self._resolved.text,
+                          tree.at, mistake="define",
+                          expected=f"operators, CASE, {', '.join(_OF_SEVERAL)}",
+                          hint="of the columns of one row it can: lower(A.name) = lower(B.name)")
 
 
-def _strict(node: Expr) -> bool:
-    """Whether the value is NULL where the columns are: then a missing row needs no care."""
-    return not any(
-        isinstance(n, IsNull) or (isinstance(n, Binary) and n.op in ("and", "or"))
-        or (isinstance(n, Call) and n.function in _LENIENT)
-        or (isinstance(n, InList) and any(not isinstance(i, Literal) for i in n.items))
-        for n in walk(node))
+def _no_column(name: Name) -> pa.Array:
+    raise AssertionError(f"{name} in a constant")
+
+
+def _null_of_nulls(tree: Typed) -> bool:
+    """Whether the value is NULL where all columns are: then a missing row needs no care."""
+    if isinstance(tree, Leaf):
+        return True
+    if isinstance(tree, Constant):
+        return tree.value is None
+    nulls, of = tree.operator.nulls, [_null_of_nulls(arg) for arg in tree.args]
+    if nulls == "gives NULL" or tree.operator.name == "when":
+        return any(of)
+    return nulls != "is tested" and (of[0] if tree.operator.name == "nullif" else all(of))

@@ -1,7 +1,8 @@
 """Functions that other systems have in MATCH_RECOGNIZE, in the standard's words.
 
 Snowflake looks at other rows with LAG, LEAD, FIRST_VALUE and LAST_VALUE, and numbers the rows of a
-match with MATCH_SEQUENCE_NUMBER(); Flink has MATCH_ROWTIME(), the time of the last row.
+match with MATCH_SEQUENCE_NUMBER(); Flink has MATCH_ROWTIME(), the time of the last row (also with
+the time column named: MATCH_ROWTIME(t)); in Trino COUNT() is COUNT(*).
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ def standard(expr: Expr, time: Name | None) -> Expr:
                         at=node.at)
         if node.function == "match_sequence_number" and not node.args:
             return Call("running", (Call("count", (Star(at=node.at),), at=node.at),), at=node.at)
-        if node.function == "match_rowtime" and not node.args and time is not None:
+        if node.function == "count" and not node.args:
+            return Call("count", (Star(at=node.at),), at=node.at)
+        if node.function == "match_rowtime" and time is not None and node.args in ((), (time,)):
             return Call("final", (Call("last", (Name(None, time.name, at=node.at),), at=node.at),),
                         at=node.at)
         return None

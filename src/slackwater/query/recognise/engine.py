@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from slackwater.pattern.texts import NO_TEXTS, texts_of
 from slackwater.query.expr.tree import Name
 from slackwater.query.recognise.coder import REAL, TEXT
 from slackwater.query.recognise.machine import Aggs, Lanes, Stack, Track
@@ -29,7 +30,7 @@ from slackwater.query.recognise.search import (
     Scratch,
     search,
 )
-from slackwater.query.recognise.values import Columns, ints_of, ranks, reals_of, taken
+from slackwater.query.recognise.values import Columns, ints_of, ranked, reals_of, taken
 from slackwater.query.recognise.walks import Matches
 
 __all__ = ["Engine", "Results"]
@@ -71,13 +72,16 @@ class Engine:
         graph = plan.graph
         self._graph = Graph(graph.variable, graph.first, graph.target, graph.flags)
         self._code, self._refs = coder.code(), coder.refs()
-        self._stack = Stack(np.zeros(64, np.int64), np.zeros(64), np.zeros(64, bool))
+        deep = len(self._code.op) + 2
+        self._stack = Stack(np.zeros(deep, np.int64), np.zeros(deep), np.zeros(deep, np.int64),
+                            NO_TEXTS)
 
     def run(self, rows: pa.RecordBatch, time: Int64, known_by: Int64, parts: Parts) -> Results:
         """Search; `parts` are moved on."""
         n = len(time)
         columns = Columns(rows)
-        bits, lanes = self._bits(columns, parts, n), self._lanes(columns, n)
+        bits = self._bits(columns, parts, n)
+        lanes, stack = self._lanes(columns, n)
         tracked, aggs = self._tracked(n), self._aggs(n)
         words = 1 if self._rules.dynamic else -(-max(self._plan.graph.states, 1) // 64)
         scratch = Scratch(np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64),
@@ -94,7 +98,7 @@ class Engine:
             size = min(_RESULTS, n + 1)
             found = _room(size, min(room, n + 1) if room == _STATES else room)
             p, count, used = search(p, time, known_by, bits, parts, self._graph, self._rules,
-                                    self._code, self._refs, lanes, tracked, aggs, self._stack,
+                                    self._code, self._refs, lanes, tracked, aggs, stack,
                                     scratch, found)
             if count < 0:
                 room = used
@@ -143,18 +147,23 @@ class Engine:
             return np.zeros(n, bool)
         return np.asarray(pc.fill_null(found, False).to_numpy(zero_copy_only=False))
 
-    def _lanes(self, columns: Columns, n: int) -> Lanes:
-        lanes = self._plan.coder.lanes
-        values = [columns.of(lane.expr, lane.compiled) for lane in lanes]
-        texts = iter(ranks([v for v, lane in zip(values, lanes, strict=True)
-                            if lane.kind == TEXT]))
+    def _lanes(self, columns: Columns, n: int) -> tuple[Lanes, Stack]:
+        coder = self._plan.coder
+        values = [columns.of(lane.tree, lane.compiled) for lane in coder.lanes]
+        some = [v for v, lane in zip(values, coder.lanes, strict=True) if lane.kind == TEXT]
+        if coder.names:
+            some.append(pa.array(self._plan.graph.variables, pa.string()))
+        ranks, known = ranked(some)
+        names = ranks.pop()[0] if coder.names else np.zeros(0, np.int64)
+        texts = iter(ranks)
         ints, reals = [], []
-        for value, lane in zip(values, lanes, strict=True):
+        for value, lane in zip(values, coder.lanes, strict=True):
             if lane.kind == REAL:
                 reals.append(reals_of(value))
             else:
                 ints.append(next(texts) if lane.kind == TEXT else ints_of(value))
-        return Lanes(*_stacked(ints, n, np.int64), *_stacked(reals, n, np.float64))
+        return Lanes(*_stacked(ints, n, np.int64), *_stacked(reals, n, np.float64), names), (
+            self._stack._replace(texts=texts_of(known)) if coder.like else self._stack)
 
     def _tracked(self, n: int) -> Track:
         masks = self._plan.coder.masks

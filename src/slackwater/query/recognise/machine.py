@@ -1,9 +1,9 @@
 """Conditions that look at the match so far, as code that the search runs for a row.
 
 What such a condition needs of single rows is computed beforehand for all rows, into lanes; what is
-left are comparisons, arithmetic and logic over values of several rows, of aggregates of the match
-so far and of its number.  Values are int64 (whole numbers, times, truth, ranks of texts) or
-float64.
+left are operators over values of several rows, of aggregates of the match so far and of its number,
+which the machine of patterns runs (`slackwater.pattern.program.operate`).  Values are int64 (whole
+numbers, times, truth, ranks of texts) or float64.
 """
 
 from __future__ import annotations
@@ -14,8 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slackwater.core.compiled import njit
+from slackwater.pattern.aggregate import INTEGER, NULL, REAL
+from slackwater.pattern.program import operate
+from slackwater.pattern.texts import Texts
 
-__all__ = ["ACCEPT", "AT_END", "AT_START", "CURRENT", "FIRST", "LAST", "OPS", "Aggs", "Code",
+__all__ = ["ACCEPT", "AT_END", "AT_START", "CURRENT", "FIRST", "LAST", "LOADS", "Aggs", "Code",
            "Lanes", "Refs", "Stack", "Track", "inlined", "row_of", "track", "true_of"]
 
 Int64 = NDArray[np.int64]
@@ -32,19 +35,12 @@ ACCEPT = -1
 AT_START, AT_END = 1, 2
 """A transition may be taken at the first row of the partition only; behind its last row only."""
 
-OPS = {name: number for number, name in enumerate((
-    "load_int", "load_real", "const_int", "const_real", "null", "count", "sum_int", "sum_real",
-    "avg_int", "avg_real", "least_int", "least_real", "match_number", "to_real", "to_real_below",
-    "to_int", "add_int", "sub_int", "mul_int", "mod_int", "add_real", "sub_real", "mul_real",
-    "div_real", "mod_real", "neg_int", "neg_real", "abs_int", "abs_real", "eq_int", "ne_int",
-    "lt_int", "le_int", "eq_real", "ne_real", "lt_real", "le_real", "and", "or", "not", "is_null",
-    "coalesce"))}
-(_LOAD_INT, _LOAD_REAL, _CONST_INT, _CONST_REAL, _NULL, _COUNT, _SUM_INT, _SUM_REAL, _AVG_INT,
- _AVG_REAL, _LEAST_INT, _LEAST_REAL, _MATCH_NUMBER, _TO_REAL, _TO_REAL_BELOW, _TO_INT, _ADD_INT,
- _SUB_INT, _MUL_INT, _MOD_INT, _ADD_REAL, _SUB_REAL, _MUL_REAL, _DIV_REAL, _MOD_REAL, _NEG_INT,
- _NEG_REAL, _ABS_INT, _ABS_REAL, _EQ_INT, _NE_INT, _LT_INT, _LE_INT, _EQ_REAL, _NE_REAL, _LT_REAL,
- _LE_REAL, _AND, _OR, _NOT, _IS_NULL, _COALESCE) = range(len(OPS))
-_LEAST = np.iinfo(np.int64).min
+LOADS = {name: 64 + number for number, name in enumerate((
+    "load_int", "load_real", "classifier", "const_int", "const_real", "null", "match_number",
+    "count", "sum_int", "sum_real", "avg_int", "avg_real", "least_int", "least_real"))}
+"""What puts a value on the stack; what is done with values there is `Op`, below these numbers."""
+(_LOAD_INT, _LOAD_REAL, _CLASSIFIER, _CONST_INT, _CONST_REAL, _NULL, _MATCH_NUMBER, _COUNT,
+ _SUM_INT, _SUM_REAL, _AVG_INT, _AVG_REAL, _LEAST_INT, _LEAST_REAL) = LOADS.values()
 
 
 class Code(NamedTuple):
@@ -67,12 +63,16 @@ class Refs(NamedTuple):
 
 
 class Lanes(NamedTuple):
-    """Values of all rows: whole ones and real ones, and which of them are not NULL."""
+    """Values of all rows: whole ones and real ones, and which of them are not NULL.
+
+    `names` are the ranks of the variables' names among the texts.
+    """
 
     ints: NDArray[np.int64]
     int_ok: NDArray[np.bool_]
     reals: NDArray[np.float64]
     real_ok: NDArray[np.bool_]
+    names: Int64
 
 
 class Track(NamedTuple):
@@ -101,11 +101,12 @@ class Aggs(NamedTuple):
 
 
 class Stack(NamedTuple):
-    """Room for an evaluation."""
+    """Room for an evaluation, and the texts that ranks stand for (see `Programs`)."""
 
-    ints: Int64
-    reals: Float64
-    ok: NDArray[np.bool_]
+    stack_i: Int64
+    stack_f: Float64
+    stack_k: Int64
+    texts: Texts
 
 
 @inlined
@@ -181,144 +182,55 @@ def row_of(ref: int, refs: Refs, tracked: Track, r: int, s: int, lo: int, hi: in
 
 @inlined
 def true_of(v: int, code: Code, refs: Refs, lanes: Lanes, tracked: Track, aggs: Aggs, stack: Stack,
-            r: int, s: int, lo: int, hi: int, number: int) -> bool:
-    """Whether the condition of variable v is true of row r (and not NULL)."""
-    ints, reals, ok = stack.ints, stack.reals, stack.ok
-    top = -1
+            variable: Int64, state: Int64, r: int, s: int, lo: int, hi: int, number: int) -> bool:
+    """Whether the condition of variable v is true of row r (and not NULL).
+
+    Rows s…r − 1 are in these states, which are of these variables.
+    """
+    ints, reals, kind = stack.stack_i, stack.stack_f, stack.stack_k
+    top = np.int64(0)
     for i in range(code.first[v], code.first[v + 1]):
         op, a, b = code.op[i], code.a[i], code.b[i]
-        if op <= _MATCH_NUMBER:
-            top += 1
-            ok[top] = True
-            if op in (_LOAD_INT, _LOAD_REAL):
-                row = row_of(b, refs, tracked, r, s, lo, hi)
-                if row < 0:
-                    ok[top] = False
-                elif op == _LOAD_INT:
-                    ints[top], ok[top] = lanes.ints[a, row], lanes.int_ok[a, row]
-                else:
-                    reals[top], ok[top] = lanes.reals[a, row], lanes.real_ok[a, row]
-            elif op == _CONST_INT:
-                ints[top] = a
-            elif op == _CONST_REAL:
-                reals[top] = code.real[i]
-            elif op == _NULL:
-                ok[top] = False
-            elif op == _MATCH_NUMBER:
-                ints[top] = number
-            elif op == _COUNT:
-                ints[top] = aggs.seen[a, r]
+        if op < _LOAD_INT:
+            top = operate(op, top, stack)
+            continue
+        known, real = True, False
+        if op <= _CLASSIFIER:
+            row = row_of(b, refs, tracked, r, s, lo, hi)
+            if row < 0:
+                known = False
+            elif op == _LOAD_INT:
+                ints[top], known = lanes.ints[a, row], lanes.int_ok[a, row]
+            elif op == _LOAD_REAL:
+                reals[top], known, real = lanes.reals[a, row], lanes.real_ok[a, row], True
+            elif s <= row <= r:
+                ints[top] = lanes.names[v if row == r else variable[state[row]]]
             else:
-                ok[top] = aggs.seen[a, r] > 0
-                if op == _SUM_INT:
-                    ints[top] = aggs.whole[a, r]
-                    ok[top] = ok[top] and aggs.ok[a, r]
-                elif op in (_SUM_REAL, _LEAST_REAL):
-                    reals[top] = aggs.real[a, r]
-                    ok[top] = ok[top] and np.isfinite(reals[top])
-                elif op == _LEAST_INT:
-                    ints[top] = aggs.whole[a, r]
-                elif ok[top]:
-                    reals[top] = aggs.real[a, r] / aggs.seen[a, r]
-        elif op == _TO_REAL:
-            reals[top] = float(ints[top])
-        elif op == _TO_REAL_BELOW:
-            reals[top - 1] = float(ints[top - 1])
-        elif op == _TO_INT:
-            if ok[top] and abs(reals[top]) < 2.0**63:
-                ints[top] = int(np.rint(reals[top]))
+                known = False
+        elif op == _CONST_INT:
+            ints[top] = a
+        elif op == _CONST_REAL:
+            reals[top], real = code.real[i], True
+        elif op == _NULL:
+            known = False
+        elif op == _MATCH_NUMBER:
+            ints[top] = number
+        elif op == _COUNT:
+            ints[top] = aggs.seen[a, r]
+        else:
+            known = aggs.seen[a, r] > 0
+            if op == _SUM_INT:
+                ints[top] = aggs.whole[a, r]
+                known = known and aggs.ok[a, r]
+            elif op == _LEAST_INT:
+                ints[top] = aggs.whole[a, r]
             else:
-                ok[top] = False
-        elif op in (_NEG_INT, _ABS_INT):
-            if ok[top] and ints[top] == _LEAST:
-                ok[top] = False
-            elif op == _NEG_INT or ints[top] < 0:
-                ints[top] = -ints[top]
-        elif op == _NEG_REAL:
-            reals[top] = -reals[top]
-        elif op == _ABS_REAL:
-            reals[top] = abs(reals[top])
-        elif op == _NOT:
-            ints[top] = 1 - ints[top]
-        elif op == _IS_NULL:
-            ints[top] = 0 if ok[top] else 1
-            ok[top] = True
-        else:
-            top -= 1
-            _two(op, top, ints, reals, ok)
-    return ok[0] and ints[0] != 0
-
-
-@inlined
-def _two(op: int, at: int, ints: Int64, reals: Float64, ok: NDArray[np.bool_]) -> None:
-    """An operation on the values at `at` and above it; the result is at `at`."""
-    x, y, both = ints[at], ints[at + 1], ok[at] and ok[at + 1]
-    if op in (_AND, _OR):
-        decides = 1 if op == _OR else 0  # a FALSE decides an AND, whatever the other is
-        if (ok[at] and x == decides) or (ok[at + 1] and y == decides):
-            ints[at], ok[at] = decides, True
-        else:
-            ints[at], ok[at] = 1 - decides, both
-        return
-    if op == _COALESCE:
-        if not ok[at]:
-            ints[at], reals[at], ok[at] = y, reals[at + 1], ok[at + 1]
-        return
-    ok[at] = both
-    if not both:
-        return
-    if op == _EQ_INT:
-        ints[at] = x == y
-    elif op == _NE_INT:
-        ints[at] = x != y
-    elif op == _LT_INT:
-        ints[at] = x < y
-    elif op == _LE_INT:
-        ints[at] = x <= y
-    elif op == _ADD_INT:
-        ints[at] = x + y
-        ok[at] = ((x ^ ints[at]) & (y ^ ints[at])) >= 0
-    elif op == _SUB_INT:
-        ints[at] = x - y
-        ok[at] = ((x ^ y) & (x ^ ints[at])) >= 0
-    elif op == _MUL_INT:
-        ints[at] = x * y
-        ok[at] = abs(float(x) * float(y)) < 2.0**63
-    elif op == _MOD_INT:
-        if y == 0:
-            ok[at] = False
-        elif y == -1:
-            ints[at] = 0
-        else:
-            rest = abs(x) % abs(y)
-            ints[at] = -rest if x < 0 else rest
-    else:
-        _two_reals(op, at, ints, reals, ok)
-
-
-@inlined
-def _two_reals(op: int, at: int, ints: Int64, reals: Float64, ok: NDArray[np.bool_]) -> None:
-    p, q = reals[at], reals[at + 1]
-    if op == _EQ_REAL:
-        ints[at] = p == q
-    elif op == _NE_REAL:
-        ints[at] = p != q
-    elif op == _LT_REAL:
-        ints[at] = p < q
-    elif op == _LE_REAL:
-        ints[at] = p <= q
-    else:
-        if op == _ADD_REAL:
-            value = p + q
-        elif op == _SUB_REAL:
-            value = p - q
-        elif op == _MUL_REAL:
-            value = p * q
-        elif q == 0.0:
-            value = np.nan
-        elif op == _DIV_REAL:
-            value = p / q
-        else:
-            value = p - q * np.trunc(p / q)
-        reals[at] = value
-        ok[at] = np.isfinite(value)
+                real = True
+                reals[top] = aggs.real[a, r]
+                if known and op != _LEAST_REAL:
+                    if op != _SUM_REAL:
+                        reals[top] /= aggs.seen[a, r]
+                    known = np.isfinite(reals[top])
+        kind[top] = (REAL if real else INTEGER) if known else NULL
+        top += 1
+    return kind[0] == INTEGER and ints[0] != 0

@@ -134,7 +134,7 @@ class _Values:
             return taken(values, best)
         if leaf.function == "avg":
             with np.errstate(divide="ignore", invalid="ignore"):
-                return pa.array(real / count, mask=count == 0)
+                real, is_real = real / count, True
         if is_real:
             return pa.array(real, mask=(count == 0) | ~np.isfinite(real))
         return pa.array(whole, mask=(count == 0) | ~fits).cast(leaf.type)

@@ -8,10 +8,9 @@ from typing import Any
 from lark import Token
 
 from slackwater.core.durations import micros
-from slackwater.core.errors import ConfigError
 from slackwater.query.expr.parse import Builder, Language, plain
 from slackwater.query.expr.tree import Call, Expr, Literal, Name, Span
-from slackwater.query.mistakes import EXPRESSION_MISTAKES, Mistake
+from slackwater.query.mistakes import EXPRESSION_MISTAKES, RIGHT_BEHIND, Mistake
 from slackwater.query.recognise.dialects import standard
 from slackwater.query.recognise.tree import (
     Anchor,
@@ -37,9 +36,16 @@ _HEAD = "SELECT * FROM s MATCH_RECOGNIZE ("
 _MOST_PERMUTED = 6
 
 MISTAKES = (
-    Mistake("no-pattern", "MATCH_RECOGNIZE needs a PATTERN",
-            "PATTERN (A B+) DEFINE B AS B.price < PREV(B.price)",
-            (f"{_HEAD} ORDER BY t DEFINE A AS x > 1)", f"{_HEAD} ORDER BY t )")),
+    *(Mistake("no-pattern", "MATCH_RECOGNIZE needs a PATTERN",
+              "PATTERN (A B+) DEFINE B AS B.price < PREV(B.price)",
+              (f"{_HEAD} ORDER BY t DEFINE A AS x > 1)", f"{_HEAD} ORDER BY t )"), token=token)
+      for token in ("_DEFINE", "RPAR")),
+    Mistake("expression-for-column", "PARTITION BY and ORDER BY take columns, not expressions",
+            "compute the value in a step before this one",
+            (f"{_HEAD} PARTITION BY f(x)", f"{_HEAD} PARTITION BY x, f(x)",
+             f"{_HEAD} ORDER BY f(x)", f"{_HEAD} ORDER BY t, f(x)"), token="LPAR"),
+    Mistake("filtered-before", RIGHT_BEHIND[0], RIGHT_BEHIND[1],
+            ("SELECT * FROM s WHERE x > 1 MATCH_RECOGNIZE (",), token="WHERE"),
     Mistake("measure-without-name", "every measure needs a name",
             "MEASURES LAST(A.price) AS bottom",
             tuple(f"{_HEAD} ORDER BY t MEASURES {measure} PATTERN (A))"
@@ -175,16 +181,6 @@ class _Builder(Builder):
         if value < 0:
             raise self.fail("WITHIN cannot be negative", at, mistake="within")
         return value
-
-    def interval(self, at: Span, number: Token, unit: Token) -> Literal:
-        text = number[1:-1].strip()
-        sign = -1 if text.startswith("-") else 1
-        try:
-            return Literal(sign * micros(f"{text.lstrip('+-')} {unit}"), "duration", at=at)
-        except (ConfigError, OverflowError):
-            raise self.fail("this interval cannot be read", at, mistake="interval",
-                            expected="INTERVAL '90' SECOND; units are SECOND, MINUTE, HOUR, DAY") \
-                from None
 
     def subsets(self, at: Span, *subsets: Subset) -> tuple[Subset, ...]:
         return subsets

@@ -53,6 +53,8 @@ class Plan:
         What SELECT makes of them.
     back, ahead
         How many rows before a match, and after a row, are looked at.
+    unit
+        Of times that are whole numbers.
     """
 
     tree: Recognise
@@ -67,6 +69,7 @@ class Plan:
     where: Compiled | None
     back: int
     ahead: int
+    unit: str | None = None
 
     @property
     def partition(self) -> tuple[str, ...]:
@@ -95,17 +98,20 @@ class Plan:
     @property
     def scope(self) -> Scope:
         """What names mean."""
-        return Scope(self.tree.text, self.schema, self.masks)
+        return Scope(self.tree.text, self.schema, self.masks, self.time, self.unit)
 
 
-def plan_recognise(tree: Recognise, schema: pa.Schema) -> Plan:
-    """Check a query and lay it out, or raise a `QueryError` that draws the place of a mistake."""
-    return _Planner(tree, schema).plan()
+def plan_recognise(tree: Recognise, schema: pa.Schema, unit: str | None = None) -> Plan:
+    """Check a query and lay it out, or raise a `QueryError` that draws the place of a mistake.
+
+    `unit` is that of times which are whole numbers.
+    """
+    return _Planner(tree, schema, unit).plan()
 
 
 class _Planner:
-    def __init__(self, tree: Recognise, schema: pa.Schema) -> None:
-        self._tree, self._schema = tree, schema
+    def __init__(self, tree: Recognise, schema: pa.Schema, unit: str | None) -> None:
+        self._tree, self._schema, self._unit = tree, schema, unit
 
     def _fail(self, problem: str, at: Any, **more: Any) -> QueryError:
         return QueryError(problem, self._tree.text, at, **more)
@@ -118,7 +124,7 @@ class _Planner:
             raise self._fail(f"the pattern has {len(graph.variables)} variables", tree.pattern.at,
                              expected=f"at most {_MOST_VARIABLES}", mistake="pattern")
         masks = self._masks(graph)
-        scope = Scope(tree.text, self._schema, masks)
+        scope = self._scope(masks)
         local, coder, rows = self._conditions(graph, scope)
         measures = self._measures(scope)
         rows += [leaf.row for m in measures.values() for leaf in m.leaves
@@ -130,7 +136,12 @@ class _Planner:
                              tree.rows_at, mistake="exclusion",
                              hint="ALL ROWS PER MATCH, or a pattern without {- -}")
         return Plan(tree, self._schema, graph, masks, local, coder, measures, matched, outputs,
-                    where, max([0, *(-r.shift for r in rows)]), max([0, *(r.shift for r in rows)]))
+                    where, max([0, *(-r.shift for r in rows)]), max([0, *(r.shift for r in rows)]),
+                    self._unit)
+
+    def _scope(self, masks: dict[str, int]) -> Scope:
+        tree = self._tree
+        return Scope(tree.text, self._schema, masks, tree.order[0].column.name, self._unit)
 
     # -- clauses --------------------------------------------------------------------------------
 
@@ -155,7 +166,7 @@ class _Planner:
     def _masks(self, graph: Automaton) -> dict[str, int]:
         tree = self._tree
         masks = {name: 1 << i for i, name in enumerate(graph.variables)}
-        scope = Scope(tree.text, self._schema, masks)
+        scope = self._scope(masks)
         unions = {}
         for subset in tree.subsets:
             if subset.name in masks or subset.name in unions:
@@ -173,7 +184,7 @@ class _Planner:
             seen.add(bit)
         masks.update(unions)
         if tree.skip.variable is not None:
-            Scope(tree.text, self._schema, masks).mask(tree.skip.variable, tree.skip.at)
+            self._scope(masks).mask(tree.skip.variable, tree.skip.at)
         return masks
 
     def _conditions(self, graph: Automaton,
@@ -185,8 +196,7 @@ class _Planner:
             define = by_bit.get(1 << i)
             if define is not None:
                 resolver = Resolver(scope, own=(name, 1 << i))
-                whole = resolver.resolve(define.condition)
-                self._check_condition(whole)
+                self._checked(resolver.resolve(define.condition))
                 for part in conjuncts(define.condition):
                     resolved = resolver.resolve(part)
                     rows += [leaf.row for leaf in resolved.leaves if isinstance(leaf, Navigation)]
@@ -194,16 +204,24 @@ class _Planner:
                            for leaf in resolved.leaves):
                         mine.append(resolved)
                     else:
-                        others.append((resolved, resolved.expr))
+                        others.append(resolved)
             local.append(tuple(mine))
-            coder.condition(others)
+            try:
+                coder.condition(others)
+            except RecursionError:
+                assert define is not None
+                raise self._too_deep(define.condition.at) from None
         return tuple(local), coder, rows
 
-    def _check_condition(self, resolved: Resolved) -> None:
-        kind = resolved.compile().type
-        if not (pa.types.is_boolean(kind) or pa.types.is_null(kind)):
-            raise self._fail("DEFINE needs a condition, and this is a value", resolved.expr.at,
-                             hint="compare it with something: … > 0", mistake="type")
+    def _checked(self, resolved: Resolved) -> None:
+        """Check a condition as a whole, before its parts are looked at one by one."""
+        try:
+            resolved.condition  # noqa: B018
+        except RecursionError:
+            raise self._too_deep(resolved.expr.at) from None
+
+    def _too_deep(self, at: Any) -> QueryError:
+        return self._fail("the expression is nested too deeply", at)
 
     def _measures(self, scope: Scope) -> dict[str, Resolved]:
         resolver = Resolver(scope, one_row=self._tree.rows == "one")

@@ -15,7 +15,9 @@ import pyarrow as pa
 from slackwater.core.errors import did_you_mean
 from slackwater.query.errors import QueryError
 from slackwater.query.expr.arrow import Compiled, compile, schema_lookup
+from slackwater.query.expr.ticks import Ticks
 from slackwater.query.expr.tree import Call, Expr, Literal, Name, Span, Star, rewrite, walk
+from slackwater.query.expr.types import Checker, Typed
 
 __all__ = ["AGGREGATES", "PLACE", "Aggregate", "Classifier", "Leaf", "MatchNumber", "Navigation",
            "Resolved", "Resolver", "RowOf", "Scope"]
@@ -63,6 +65,7 @@ class Navigation:
     row: RowOf
     inner: Expr
     compiled: Compiled = field(compare=False)
+    ticks: Ticks | None = None
 
     @property
     def type(self) -> pa.DataType:
@@ -80,6 +83,7 @@ class Aggregate:
     compiled: Compiled | None = field(compare=False)
     final: bool = False
     type: pa.DataType = _NUMBER
+    ticks: Ticks | None = None
 
 
 @dataclass(frozen=True)
@@ -102,11 +106,16 @@ Leaf: TypeAlias = Navigation | Aggregate | Classifier | MatchNumber
 
 @dataclass(frozen=True)
 class Scope:
-    """What names can mean: the columns, and for each variable or SUBSET its bits."""
+    """What names can mean: the columns, and for each variable or SUBSET its bits.
+
+    `time` is a column of times, whole numbers of this `unit` if it is one of numbers.
+    """
 
     text: str
     schema: pa.Schema
     masks: dict[str, int]
+    time: str = ""
+    unit: str | None = None
 
     def mask(self, name: str, at: Span) -> int:
         """The bits of a variable or a SUBSET; the case of the name matters only if it must."""
@@ -121,7 +130,17 @@ class Scope:
 
     def compile(self, inner: Expr) -> Compiled:
         """An expression over bare columns."""
-        return compile(inner, schema_lookup(self.schema, self.text), self.text)
+        return compile(inner, schema_lookup(self.schema, self.text), self.text,
+                       unit_of=self.unit_of)
+
+    def check(self, inner: Expr) -> Typed:
+        """The typed tree of an expression over bare columns."""
+        return Checker(schema_lookup(self.schema, self.text), self.text,
+                       unit_of=self.unit_of).check(inner)
+
+    def unit_of(self, name: Name) -> str | None:
+        """The unit of a column of whole-number times."""
+        return self.unit if name.name == self.time else None
 
 
 @dataclass(frozen=True)
@@ -130,15 +149,33 @@ class Resolved:
 
     expr: Expr
     leaves: tuple[Leaf, ...]
-    text: str
+    scope: Scope
 
-    def type_of(self, name: Name) -> pa.DataType:
-        """The type of a placeholder: a `schema_of` for `compile`."""
-        return self.leaves[int(name.name)].type
+    @property
+    def text(self) -> str:
+        """The query."""
+        return self.scope.text
 
-    def compile(self, expr: Expr | None = None) -> Compiled:
-        """The expression, or a part of it, ready to run over the leaves' values."""
-        return compile(self.expr if expr is None else expr, self.type_of, self.text)
+    def leaf(self, name: Name) -> Leaf:
+        """What a placeholder stands for."""
+        return self.leaves[int(name.name)]
+
+    def compile(self) -> Compiled:
+        """The expression, ready to run over the leaves' values."""
+        return compile(self.expr, self._type_of, self.text, unit_of=self._unit_of)
+
+    @property
+    def condition(self) -> Typed:
+        """The typed tree of an expression that must be a condition."""
+        checker = Checker(self._type_of, self.text, unit_of=self._unit_of)
+        return checker.condition(self.expr, "DEFINE")
+
+    def _type_of(self, name: Name) -> pa.DataType:
+        return self.leaf(name).type
+
+    def _unit_of(self, name: Name) -> str | None:
+        kind, unit = getattr(self.leaf(name), "ticks", None) or ("", None)
+        return unit if kind == "timestamp" else None
 
 
 class Resolver:
@@ -171,7 +208,7 @@ class Resolver:
             number = leaves.setdefault(leaf, len(leaves))
             return Name(PLACE, str(number), at=node.at)
 
-        return Resolved(rewrite(expr, change), tuple(leaves), self._scope.text)
+        return Resolved(rewrite(expr, change), tuple(leaves), self._scope)
 
     # -- inside ---------------------------------------------------------------------------------
 
@@ -184,11 +221,7 @@ class Resolver:
         if isinstance(node, Star):
             raise self._fail("* stands for rows, and only COUNT(*) counts rows", node.at,
                              mistake="star")
-        if isinstance(node, Call) and node.function in _OTHERS:
-            raise self._fail(f"{node.function.replace('_distinct', '(distinct …)').upper()} is no "
-                             "aggregate of a match", node.at, mistake="aggregate",
-                             expected=", ".join(map(str.upper, (*AGGREGATES, *_LOGICAL))),
-                             hint="ALL ROWS PER MATCH gives the rows, which another query can take")
+        self._known(node)
         if not isinstance(node, Call) or node.function not in _OWN:
             return None
         kind = node.function
@@ -203,9 +236,18 @@ class Resolver:
             return self._aggregate(node, final)
         return self._navigate(node, final)
 
+    def _known(self, node: Expr | None) -> None:
+        """Refuse aggregates that matches do not have."""
+        if isinstance(node, Call) and node.function in _OTHERS:
+            raise self._fail(f"{node.function.replace('_distinct', '(distinct …)').upper()} is no "
+                             "aggregate of a match", node.at, mistake="aggregate",
+                             expected=", ".join(map(str.upper, (*AGGREGATES, *_LOGICAL))),
+                             hint="ALL ROWS PER MATCH gives the rows, which another query can take")
+
     def _with_semantics(self, node: Call) -> Call:
         """What FINAL or RUNNING stands before."""
         inner = node.args[0] if len(node.args) == 1 else None  # FINAL(…) is read as a call, too
+        self._known(inner)
         if not isinstance(inner, Call) or inner.function not in (*AGGREGATES, *_LOGICAL,
                                                                  "classifier"):
             raise self._fail(f"{node.function.upper()} stands before FIRST, LAST, CLASSIFIER or an "
@@ -249,7 +291,8 @@ class Resolver:
     def _navigation(self, inner: Expr, row: RowOf) -> Navigation:
         bare = rewrite(inner, lambda n: Name(None, n.name, at=n.at) if isinstance(n, Name)
                        else None)
-        return Navigation(self._seen(row), bare, self._scope.compile(bare))
+        return Navigation(self._seen(row), bare, self._scope.compile(bare),
+                          self._scope.check(bare).ticks)
 
     def _seen(self, row: RowOf) -> RowOf:
         """The same row, named in the one way in which the rest of the code knows it."""
@@ -274,11 +317,9 @@ class Resolver:
         row = self._seen(row)
         if self._own is None:
             return Classifier(row)
-        if row != RowOf():
-            raise self._fail("in DEFINE, CLASSIFIER() is that of the row at hand", node.at,
-                             hint="refer to rows by their variables: LAST(A.price)",
-                             mistake="classifier")
-        return Literal(self._own[0], "text", at=node.at)
+        if row == RowOf():
+            return Literal(self._own[0], "text", at=node.at)
+        return Classifier(row)
 
     def _aggregate(self, node: Call, final: bool) -> Leaf:
         self._arguments(node, 1, 1)
@@ -296,8 +337,9 @@ class Resolver:
         mask = self._common(names) if names else _ALL
         bare = rewrite(arg, lambda n: Name(None, n.name, at=n.at) if isinstance(n, Name) else None)
         compiled = self._scope.compile(bare)
+        ticks = self._scope.check(bare).ticks if node.function in ("min", "max") else None
         return Aggregate(node.function, mask, bare, compiled, final,
-                         self._result(node, compiled.type))
+                         self._result(node, compiled.type), ticks)
 
     def _result(self, node: Call, kind: pa.DataType) -> pa.DataType:
         if node.function == "count":

@@ -232,7 +232,8 @@ def _find(s: int, p: int, limit: int, time: Int64, bits: Int64, parts: Parts, gr
                     return GAVE_UP, s
                 track(r, s, np.int64(1) << v, lanes, tracked, aggs)
                 if code.first[v] < code.first[v + 1] and not true_of(
-                        v, code, refs, lanes, tracked, aggs, stack, r, s, lo, hi, number):
+                        v, code, refs, lanes, tracked, aggs, stack, graph.variable, state, r, s,
+                        lo, hi, number):
                     continue
             elif rules.within >= 0 and scratch.stamp[r] != s + 1:
                 # what failed for an earlier start may have failed for WITHIN alone

@@ -56,7 +56,7 @@ class Recognise(Stage):
     @cached_property
     def plan(self) -> Plan:
         """The query, planned."""
-        return plan_recognise(parse_recognise(self.text), self.schema)
+        return plan_recognise(parse_recognise(self.text), self.schema, self.unit)
 
     @property
     def roles(self) -> Roles:

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from slackwater.query.expr.arrow import Compiled
 from slackwater.query.expr.tree import Expr, Name
+from slackwater.query.expr.types import Typed
 
-__all__ = ["Columns", "ints_of", "ranks", "reals_of", "taken"]
+__all__ = ["Columns", "ints_of", "ranked", "ranks", "reals_of", "taken"]
 
 Int64 = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -24,9 +25,9 @@ class Columns:
 
     def __init__(self, rows: pa.RecordBatch) -> None:
         self.rows = rows
-        self._known: dict[Expr, pa.Array] = {}
+        self._known: dict[Expr | Typed, pa.Array] = {}
 
-    def of(self, expr: Expr, compiled: Compiled) -> pa.Array:
+    def of(self, expr: Expr | Typed, compiled: Compiled) -> pa.Array:
         """The values for all rows."""
         if expr not in self._known:
             self._known[expr] = compiled.evaluate(self._column, self.rows.num_rows)
@@ -70,8 +71,13 @@ def _valid(values: pa.Array) -> Flags:
 
 def ranks(columns: Sequence[pa.Array]) -> list[tuple[Int64, Flags]]:
     """Texts as numbers that compare as the texts do, over all of these columns."""
+    return ranked(columns)[0]
+
+
+def ranked(columns: Sequence[pa.Array]) -> tuple[list[tuple[Int64, Flags]], pa.Array]:
+    """As `ranks`, with the texts that the numbers stand for."""
     if not columns:
-        return []
+        return [], pa.array([], pa.string())
     whole: Any = pa.chunked_array([c.cast(pa.string()) for c in columns]).combine_chunks()
     if isinstance(whole, pa.ChunkedArray):
         whole = pa.concat_arrays(whole.chunks)
@@ -85,4 +91,4 @@ def ranks(columns: Sequence[pa.Array]) -> list[tuple[Int64, Flags]]:
     for column in columns:
         pieces.append((found[at:at + len(column)], ok[at:at + len(column)]))
         at += len(column)
-    return pieces
+    return pieces, coded.dictionary.take(pa.array(order))

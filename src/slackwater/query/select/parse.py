@@ -7,8 +7,9 @@ from typing import Any
 from lark import Token
 
 from slackwater.core.durations import format_duration
+from slackwater.query.expr.elsewhere import function_hint
 from slackwater.query.expr.parse import Builder, Language, plain
-from slackwater.query.expr.tree import Expr, Name, Span
+from slackwater.query.expr.tree import Call, Expr, Literal, Name, Span
 from slackwater.query.mistakes import EXPRESSION_MISTAKES, Mistake
 from slackwater.query.select.tree import Item, Select
 
@@ -17,6 +18,9 @@ __all__ = ["SELECT", "parse_select"]
 SELECT_MISTAKES = (
     Mistake("nothing-selected", "SELECT needs at least one expression before FROM",
             "SELECT MAX(value) FROM …", ("SELECT FROM s",), token="FROM"),
+    Mistake("no-as", "a result's name stands behind AS", "SELECT temp AS t",
+            ("SELECT a b", "SELECT f(x) b", "SELECT f(*) b", "SELECT 1 b", "SELECT s.a b",
+             "SELECT (a) b", "SELECT a + b c", "SELECT a * b c"), token="NAME"),
     Mistake("trailing-comma", "an expression is missing after the comma", "take the comma out",
             ("SELECT a, FROM s",), token="FROM"),
     Mistake("no-source", "FROM needs the name of a stream", "FROM Sensors [RANGE 30 seconds]",
@@ -61,9 +65,9 @@ def parse_select(text: str) -> Select:
 class _SelectBuilder(Builder):
     def select(self, at: Span, explain: Token | None, *parts: Any) -> Select:
         items = tuple(p for p in parts if isinstance(p, Item))
-        source, window, where, group, having = parts[len(items):]
-        return Select(self.text, items, source, where=where, group=group or (), having=having,
-                      explain=explain is not None, at=at, **(window or {}))
+        source, alias, window, where, group, having = parts[len(items):]
+        return Select(self.text, items, source, alias, where=where, group=group or (),
+                      having=having, explain=explain is not None, at=at, **(window or {}))
 
     def item(self, at: Span, expr: Expr, name: Token | None) -> Item:
         return Item(expr, None if name is None else plain(name), at=at)
@@ -71,7 +75,13 @@ class _SelectBuilder(Builder):
     def all_columns(self, at: Span, _: Token) -> Item:
         return Item(None, at=at)
 
+    def all_of(self, at: Span, name: Token, _: Token) -> Item:
+        return Item(None, plain(name), at=at)
+
     def source(self, at: Span, name: Token) -> str:
+        return plain(name)
+
+    def alias(self, at: Span, name: Token) -> str:
         return plain(name)
 
     def window(self, at: Span, *clauses: tuple[str, Any, Span]) -> dict[str, Any]:
@@ -128,8 +138,11 @@ class _SelectBuilder(Builder):
     def group_by(self, at: Span, *columns: Expr) -> tuple[Name, ...]:
         for column in columns:
             if not isinstance(column, Name):
+                hint = "write the name of the column" if isinstance(column, Literal) else (
+                    isinstance(column, Call) and function_hint(column.function, ())) or (
+                    "compute it in a query of its own, and group its results")
                 raise self.fail("GROUP BY takes columns, not expressions", column.at,
-                                mistake="group-expression")
+                                mistake="group-expression", hint=hint)
         return columns  # type: ignore[return-value]
 
 

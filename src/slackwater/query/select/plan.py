@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -12,6 +12,7 @@ from slackwater.core.events import Roles
 from slackwater.core.names import unused
 from slackwater.query.errors import QueryError, check_result_name
 from slackwater.query.expr.arrow import Compiled, compile, compile_condition, schema_lookup
+from slackwater.query.expr.elsewhere import function_hint
 from slackwater.query.expr.kinds import as_kind, kind_of
 from slackwater.query.expr.operators import FUNCTIONS as SCALARS
 from slackwater.query.expr.ticks import unit_lookup
@@ -58,7 +59,7 @@ def plan_select(select: Select, schema: pa.Schema, roles: Roles) -> Plan:
     where = planner.where()
     group = planner.group()
     outputs = [planner.output(item) for item in planner.items()]
-    having = None if select.having is None else planner.replaced(select.having)
+    having = planner.having()
     if not select.windowed and planner.aggregates:
         raise QueryError("an aggregate needs a window to be of", select.text,
                          planner.first_call.at,
@@ -92,7 +93,11 @@ class _Planner:
 
     def check_names(self) -> None:
         """A column may be qualified by the stream's name, and by nothing else."""
-        source = self._select.source
+        source, alias = self._select.source, self._select.alias
+        known = [n for n in (alias, source) if n is not None]
+        for item in self._select.items:
+            if item.expr is None and item.name not in (None, *known):
+                raise self._stranger(str(item.name), item, f"write * or {known[0]}.*", known)
         trees = [*(item.expr for item in self._select.items), self._select.where,
                  self._select.having, *self._select.group]
         for node in (n for tree in trees if tree is not None for n in walk(tree)):
@@ -101,11 +106,13 @@ class _Planner:
             if node.index is not None:
                 raise self._fail("a row has no elements", node, mistake="index",
                                  hint=f"write {node.name or node.qualifier}")
-            if node.qualifier not in (None, source):
-                raise self._fail(f"there is no stream {node.qualifier!r} here", node,
-                                 hint=did_you_mean(str(node.qualifier), [source])
-                                 or f"write {node.name} or {source}.{node.name}",
-                                 mistake="stream")
+            if node.qualifier not in (None, *known):
+                raise self._stranger(str(node.qualifier), node,
+                                     f"write {node.name} or {known[0]}.{node.name}", known)
+
+    def _stranger(self, name: str, node: Expr | Item, write: str, known: list[str]) -> QueryError:
+        return self._fail(f"there is no stream {name!r} here", node, mistake="stream",
+                          hint=did_you_mean(name, known) or write)
 
     def where(self) -> Compiled | None:
         condition = self._select.where
@@ -118,10 +125,35 @@ class _Planner:
         return compile_condition(condition, self._columns(), self._text, unit_of=self._unit_of)
 
     def group(self) -> tuple[str, ...]:
-        columns = self._columns()
+        columns, found = self._columns(), []
         for name in self._select.group:
+            name = self._named(name)
             columns(name)
-        return tuple(name.name for name in self._select.group)
+            if name.name in found:
+                raise self._fail(f"{name.name!r} is there twice", name, mistake="twice")
+            found.append(name.name)
+        return tuple(found)
+
+    def _named(self, name: Name) -> Name:
+        """The column that a result of this name is, where the input has no such column."""
+        is_result = name.qualifier is None and name.name not in self._schema.names
+        return next((item.expr for item in self._select.items if is_result
+                     and item.name == name.name and isinstance(item.expr, Name)), name)
+
+    def having(self) -> Expr | None:
+        """HAVING, with the results that it names spelt out."""
+        results = {item.name: item.expr for item in self._select.items
+                   if item.name is not None and item.expr is not None
+                   and item.name not in (*self._schema.names, *_FACTS)}
+
+        def change(node: Expr) -> Expr | None:
+            if not isinstance(node, Name) or node.qualifier is not None:
+                return None
+            found = results.get(node.name)
+            return None if found is None else replace(found, at=node.at)
+
+        having = self._select.having
+        return None if having is None else self.replaced(rewrite(having, change))
 
     def items(self) -> list[Item]:
         """The selected items, * spelt out."""
@@ -131,7 +163,7 @@ class _Planner:
                 items.append(item)
                 continue
             names = self._schema.names if self._select.per_row else [
-                "window_start", "window_end", *(n.name for n in self._select.group)]
+                "window_start", "window_end", *(self._named(n).name for n in self._select.group)]
             items += [Item(Name(None, n, at=item.at), at=item.at) for n in names]
         return items
 
@@ -155,8 +187,10 @@ class _Planner:
         function = aggregate_name(node)
         if function is None:
             if isinstance(node, Call) and node.function not in SCALARS:
-                raise self._fail(f"there is no function {node.function!r}", node,
-                                 hint=did_you_mean(node.function, [*FUNCTIONS, *SCALARS]),
+                known = (*FUNCTIONS, *SCALARS)
+                hint = function_hint(node.function, known)
+                raise self._fail(f"there is no function {node.function!r}", node, hint=hint,
+                                 expected=None if hint else f"one of {', '.join(known)}",
                                  mistake="function")
             return None
         assert isinstance(node, Call)

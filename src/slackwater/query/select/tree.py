@@ -24,6 +24,7 @@ class Select(Node):
     text: str
     items: tuple[Item, ...]
     source: str
+    alias: str | None = None
     range: int | None = None
     slide: int | None = None
     session: int | None = None
