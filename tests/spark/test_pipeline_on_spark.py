@@ -10,6 +10,7 @@ import urllib.request
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -177,7 +178,8 @@ def test_a_state_of_another_kernel_is_refused(plant, spark):
 
 
 def test_a_sink_that_fails_stops_everything(tmp_path, spark):
-    write_files(feed(200), tmp_path / "in", 1)
+    table = feed(200)
+    write_files(table, tmp_path / "in", 1)
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "clean").write_text("a file, where a folder should be")
     with pytest.raises(RunError) as failed:
@@ -186,6 +188,17 @@ def test_a_sink_that_fails_stops_everything(tmp_path, spark):
     assert "at org.apache" not in str(failed.value)
     assert not [q for q in spark.streams.active if (q.name or "").startswith("plant.")]
     assert json.loads((tmp_path / "run.jsonl").read_text().splitlines()[-1])["event"] == "failed"
+    assert list((tmp_path / "out" / "bad").glob("batch_id=0/part-*")), "the others had their rows"
+    (tmp_path / "out" / "clean").unlink()
+    numbers = run_pipeline(load(write(tmp_path)), spark, until_done=True)
+    told = numbers.summary()["clean"]
+    clean = pq.read_table(tmp_path / "out" / "clean", partitioning=None)
+    bad = [line for file in (tmp_path / "out" / "bad").glob("batch_id=*/part-*")
+           for line in file.read_text().splitlines()[1:]]
+    late = rows_of(tmp_path / "out" / "late")
+    assert (clean.num_rows, len(late), len(bad)) == (
+        told["ready"], told["late"], told["quarantined"]), "and have them once"
+    assert clean.num_rows + len(late) + len(bad) == table.num_rows
 
 
 def test_sql_that_spark_refuses(tmp_path, spark):

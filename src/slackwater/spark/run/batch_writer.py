@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from slackwater.pipeline.steps import OUTCOMES, Step, StreamName
 from slackwater.spark.packing import unpack
 from slackwater.spark.run.dead_letters import DeadLetters
 from slackwater.spark.run.failures import words_of
+from slackwater.spark.run.side_by_side import side_by_side
 from slackwater.spark.run.streams import for_sink, outcome_rows
 from slackwater.spark.run.tables import run_sql
 from slackwater.spark.sinks import Choosy, Sink
@@ -32,6 +34,7 @@ RECENT: dict[str, dict[str, list[Any]]] = {}
 """A few of those rows by query and stream, likewise; the driver takes them away."""
 
 _FEW = 5
+_ONE_FILE = 10_000
 
 
 @dataclass(frozen=True)
@@ -85,8 +88,8 @@ class BatchWriter:
             for r in df.where(F.col("blob").isNotNull()).select(
                     "stream", "status", "rows").collect():
                 counts[StreamName(r.stream, r.status)] += r.rows
-            for outlet in self.outlets:
-                self._write(df, outlet, counts, batch_id)
+            side_by_side(df.sparkSession, [partial(self._write, df, outlet, counts, batch_id)
+                                           for outlet in self.outlets])
         finally:
             df.unpersist()
 
@@ -94,8 +97,11 @@ class BatchWriter:
                batch_id: int) -> None:
         step = self.steps.get(outlet.stream.node)
         if step is None or step.kind != "sql" or step.name in self.outputs:
-            if counts.get(outlet.stream):
-                rows = for_sink(self._rows(df, outlet.stream.node), step, outlet.stream.outcome)
+            count = counts.get(outlet.stream, 0)
+            if count:
+                # a task, a Python worker and a file for each partition are too many for a few rows
+                few = df.coalesce(1) if count <= _ONE_FILE else df
+                rows = for_sink(self._rows(few, outlet.stream.node), step, outlet.stream.outcome)
                 outlet.write(rows, batch_id)
             return
         if not any(counts.get(stream) for stream in self._made_of(step)):
@@ -159,8 +165,8 @@ class BranchWriter:
             counted = df.agg(*[F.count_if(F.col("_status") == o) if split else F.count("*")
                                for o in wanted]).first()
             counts = dict(zip(wanted, counted or (), strict=True))
-            for outlet in self.outlets:
-                if counts[outlet.stream.outcome]:
-                    outlet.write(for_sink(df, self.step, outlet.stream.outcome), batch_id)
+            side_by_side(df.sparkSession, [
+                partial(outlet.write, for_sink(df, self.step, outlet.stream.outcome), batch_id)
+                for outlet in self.outlets if counts[outlet.stream.outcome]])
         finally:
             df.unpersist()
