@@ -26,13 +26,14 @@ from slackwater.core.errors import ConfigError, SnapshotError
 from slackwater.core.events import NEVER, Roles, Usable, usable_rows
 from slackwater.core.html import html_fields
 from slackwater.core.kernel import MemoryStore, Out, Store
+from slackwater.core.layouts import laid_out
 from slackwater.core.notes import Notes
 from slackwater.core.outcome import outcome
-from slackwater.core.state.ipc import adds_columns
+from slackwater.core.state.ipc import adds_columns, empty_rows
 from slackwater.core.state.keys import Keys
 from slackwater.core.state.record import Record, bundle, decode_schema, encode_schema, unbundle
 
-__all__ = ["Arrivals", "Stage", "StageLogic", "Step", "empty_rows", "how_late", "joined",
+__all__ = ["Arrivals", "Stage", "StageLogic", "Step", "how_late", "joined",
            "role_names", "slot_of"]
 
 Int64 = NDArray[np.int64]
@@ -223,7 +224,7 @@ class StageLogic(ABC):
     def push(self, batch: pa.RecordBatch) -> Out:
         """Take events, in arrival order."""
         self.settle_notes()
-        step, refused = self.step(batch)
+        step, refused = self.step(laid_out(batch))
         return self.out(step, refused)
 
     def tick(self, now: int) -> Out:
@@ -280,11 +281,15 @@ class StageLogic(ABC):
 
     def step(self, batch: pa.RecordBatch) -> tuple[Step, list[pa.RecordBatch]]:
         """Take events; what is released, and what is quarantined."""
+        new, refused = self.read(batch)
+        return self.take(self.numbered(new.time, new.arrival, new.rows)), refused
+
+    def read(self, batch: pa.RecordBatch) -> tuple[Arrivals, list[pa.RecordBatch]]:
+        """The good rows, by arrival and without numbers yet; the others, with their reasons."""
         self.see(batch.schema)
         usable = usable_rows(batch, self.roles, max_future_skew=self._ahead,
                              max_delay=self._behind)
-        good, refused = self._split(batch, usable)
-        return self.take(good), refused
+        return self._split(batch, usable)
 
     def out(self, step: Step, refused: list[pa.RecordBatch]) -> Out:
         """A step as the protocol has it."""
@@ -336,7 +341,7 @@ class StageLogic(ABC):
         if self.roles.arrival is not None and (arrival[1:] < arrival[:-1]).any():
             order = np.argsort(arrival, kind="stable")  # ties stay as they were given
             time, arrival, rows = time[order], arrival[order], rows.take(pa.array(order))
-        return self.numbered(time, arrival, rows), refused
+        return Arrivals(time, arrival, NONE, rows), refused
 
     def numbered(self, time: Int64, arrival: Int64, rows: pa.RecordBatch) -> Arrivals:
         """Rows as arrivals, which get the next numbers."""
@@ -385,11 +390,6 @@ def slot_of(keys: Keys, key: Mapping[str, Any], step: str) -> int:
                           expected=", ".join(keys.columns) or "no key: there are no key columns",
                           got=", ".join(key) or "none")
     return int(keys.find(pa.RecordBatch.from_pylist([dict(key)]))[0])
-
-
-def empty_rows(schema: pa.Schema | None) -> pa.RecordBatch:
-    """No rows, of these columns."""
-    return pa.RecordBatch.from_pylist([], pa.schema([]) if schema is None else schema)
 
 
 def joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:

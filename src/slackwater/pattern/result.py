@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from slackwater.core.state.ipc import empty_rows
 from slackwater.pattern.finality import Matches
 from slackwater.pattern.identity import content_ids, hex_ids, match_ids, number_ids, occurrences
 from slackwater.pattern.live import Live
@@ -40,7 +41,7 @@ def ready_batch(matches: Matches, step: Int64, live: Live, components: tuple[Com
     """
     layout = ready_schema(components, schema, bound)
     if len(matches) == 0:
-        return pa.RecordBatch.from_pylist([], layout)
+        return empty_rows(layout)
     m = len(components)
     distinct = np.unique(matches.rows)
     payload = live.payload(distinct)

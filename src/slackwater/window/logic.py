@@ -13,7 +13,8 @@ from slackwater.core.errors import ConfigError
 from slackwater.core.events import Roles
 from slackwater.core.kernel import Store
 from slackwater.core.outcome import outcome
-from slackwater.core.stage import Arrivals, Step, empty_rows, slot_of
+from slackwater.core.stage import Arrivals, Step, slot_of
+from slackwater.core.state.ipc import empty_rows
 from slackwater.core.state.keys import Keys
 from slackwater.core.state.pages import Pages
 from slackwater.reorder.chain import FollowerLogic

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-__all__ = ["adds_columns", "batch_of", "ipc_batch", "ipc_bytes", "widened"]
+__all__ = ["adds_columns", "batch_of", "empty_rows", "ipc_batch", "ipc_bytes", "widened"]
 
 
 def batch_of(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
@@ -36,6 +36,18 @@ def widened(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(
         [rows.column(field.name) if field.name in have else pa.nulls(rows.num_rows, field.type)
          for field in schema], schema=schema)
+
+
+def empty_rows(schema: pa.Schema | None) -> pa.RecordBatch:
+    """No rows, of these columns (None: of none); not all types have a builder, but all have nulls.
+
+    Examples
+    --------
+    >>> empty_rows(pa.schema([("at", pa.dictionary(pa.int8(), pa.timestamp("us")))])).num_rows
+    0
+    """
+    schema = pa.schema([]) if schema is None else schema
+    return pa.RecordBatch.from_arrays([pa.nulls(0, kind) for kind in schema.types], schema=schema)
 
 
 def ipc_bytes(batch: pa.RecordBatch) -> bytes:

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from slackwater.core.state.ipc import batch_of
+from slackwater.core.state.ipc import batch_of, empty_rows
 from slackwater.core.state.sorted_rows import (
     Ranges,
     cursors,
@@ -166,7 +166,7 @@ class Held:
     def payload(self, index: Int64) -> pa.RecordBatch:
         """The user's columns of the rows at `index`, in that order."""
         if len(index) == 0:
-            return pa.RecordBatch.from_pylist([], self.schema)
+            return empty_rows(self.schema)
         if len(self.parts) == 1:
             return _take(self.parts[0].rows, self.place[index])
         ends = np.cumsum([len(part.entry) for part in self.parts])
