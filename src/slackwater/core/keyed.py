@@ -44,7 +44,7 @@ from slackwater.core.state.buffer import Buffer
 from slackwater.core.state.ipc import ipc_batch, ipc_bytes, widened
 from slackwater.core.state.keys import Keys
 from slackwater.core.state.pages import Pages
-from slackwater.core.steps import merged, stamped
+from slackwater.core.steps import due_to_first, interleaved, merged, stamped
 
 __all__ = ["ARRIVAL_JUMP", "Keyed", "KeyedLogic", "silence_before"]
 
@@ -358,7 +358,6 @@ class KeyedLogic(StageLogic):
         while at < len(new) or not steps:
             stop, before = self._restart(slot, arrival, at,
                                          int(new.n[at]) if len(new) else self.count)
-            steps += before
             piece = Arrivals(new.time[at:stop], arrival[at:stop], new.n[at:stop],
                              new.rows if stop - at == len(new) else
                              new.rows.slice(at, stop - at))
@@ -369,8 +368,8 @@ class KeyedLogic(StageLogic):
             self.clocks["clock"][slots] = clock
             if stop > at:
                 self.now = max(self.now, int(piece.arrival.max()))
-            step = self.take_keyed(Keyed(piece, key, slots))
-            steps.append(step if stop - at == len(new) and not before else stamped(step))
+            step = interleaved(before, self.take_keyed(Keyed(piece, key, slots)))
+            steps.append(step if stop - at == len(new) else stamped(step))
             at = stop
         self._sweep(len(new))
         step = merged(steps)
@@ -392,6 +391,7 @@ class KeyedLogic(StageLogic):
             if len(silent):
                 self.begin_keys(NONE, NONE, n)  # room for keys that are new in this batch
                 again = self._pass_silence(slot, arrival, at, silent, steps)
+                steps = [due_to_first(step, slot[at:], n) for step in steps]
         begun = np.concatenate([fresh, again]) if len(again) else fresh
         self.punctuation.forget(again)
         floor = np.maximum(self.punctuation.of(begun), self.promised if self.shared else NEVER)

@@ -86,6 +86,9 @@ class Step:
     reached
         For a stage that follows: gives, for rows of key values, the time that time alone has
         brought their keys to (NEVER: not touched).  None after arrivals.
+    by
+        Gives, for the ready rows, the number of the arrival that released each; where time did,
+        the slot of its key.  None where nobody asks.
     """
 
     ready: list[pa.RecordBatch]
@@ -96,6 +99,7 @@ class Step:
     late_at: Int64 = field(default_factory=lambda: NONE)
     refused: list[pa.RecordBatch] = field(default_factory=list)
     reached: Callable[[pa.RecordBatch], Int64] | None = None
+    by: Callable[[], Int64] | None = None
 
 
 class Stage(ABC):

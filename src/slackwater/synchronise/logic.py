@@ -196,10 +196,11 @@ class SyncLogic(KeyedLogic):
                 why = np.where(released.timed_out, f"waited longer than {limit}", None)  # type: ignore[call-overload]
             return why, released.when
 
-        return Step([released.rows], released.time, stamp, late, why_late, late_at)
+        return Step([released.rows], released.time, stamp, late, why_late, late_at,
+                    by=lambda: released.by)
 
     def _none_released(self) -> Released:
-        return Released(empty_rows(self.schema), NONE, NONE, np.zeros(0, bool))
+        return Released(empty_rows(self.schema), NONE, NONE, np.zeros(0, bool), NONE)
 
     # -- keys and members -----------------------------------------------------------------------
 
