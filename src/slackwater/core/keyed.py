@@ -156,13 +156,11 @@ class KeyedLogic(StageLogic):
     def busy(self, slots: Int64) -> NDArray[np.bool_]:
         """Which of these keys hold something, and so cannot be forgotten."""
 
-    def forgotten(self, slots: Int64) -> None:
+    def forgotten(self, slots: Int64) -> None:  # noqa: B027
         """These keys are gone; their slots will be given to others."""
-        return
 
-    def forget_more(self) -> None:
+    def forget_more(self) -> None:  # noqa: B027
         """Forget what else has long been silent."""
-        return
 
     def least_mark(self) -> int:
         """No key will release anything older; NEVER: there is no telling."""
@@ -283,11 +281,11 @@ class KeyedLogic(StageLogic):
             if self.now != NEVER and last - self.now <= self._doubt.jump:
                 return False
             return bool(has_jump(new.arrival, np.zeros(len(new), np.int64), np.array([self.now]),
-                                 self._doubt.jump, False))
+                                 self.now, self._doubt.jump, False))
         key, slots = local_numbers(slot, self._numbers)
         self.clocks.need(slots)
-        return bool(has_jump(new.arrival, key, self.clocks["clock"][slots], self._doubt.jump,
-                             not self.roles.key))
+        return bool(has_jump(new.arrival, key, self.clocks["clock"][slots], self.now,
+                             self._doubt.jump, True))
 
     def _take_judged(self, new: Arrivals) -> Step:
         """Take the rows that are believed, in order; some are refused, others wait."""
@@ -301,11 +299,11 @@ class KeyedLogic(StageLogic):
             scope = self._slots(rows)
             self.clocks.need(scope)
             clock = self.clocks["clock"]
-        first = self.roles.arrival is None and not self.roles.key
         source = None
         if self.roles.source is not None:
             source = Keys("source", (self.roles.source,), self.store).slots(rows)[0]
-        verdict = self._doubt.judge(arrival, scope, source, clock, held, first)
+        derived = self.roles.arrival is None
+        verdict = self._doubt.judge(arrival, scope, source, clock, self.now, held, derived)
         refused = []
         if verdict.refused:
             far = np.array(verdict.refused)
@@ -324,7 +322,7 @@ class KeyedLogic(StageLogic):
         if self._doubted is None:
             return []
         time, arrival = self._doubted_times
-        near = arrival <= (np.iinfo(np.int64).max if now is None else now + self._doubt.jump)
+        near = arrival <= (FOREVER if now is None else now + self._doubt.jump)
         if now == NEVER or not near.any():
             return []
         rows, stay = self._doubted, np.flatnonzero(~near)
@@ -392,6 +390,10 @@ class KeyedLogic(StageLogic):
                 self.begin_keys(NONE, NONE, n)  # room for keys that are new in this batch
                 again = self._pass_silence(slot, arrival, at, silent, steps)
                 steps = [due_to_first(step, slot[at:], n) for step in steps]
+        if len(fresh):
+            self.begin_keys(NONE, NONE, n)  # room for keys whose first row is in doubt: they wait
+            waits_on = first_arrivals(slot, arrival, at, fresh, self._numbers) == NEVER
+            self._fresh, fresh = fresh[waits_on], fresh[~waits_on]
         begun = np.concatenate([fresh, again]) if len(again) else fresh
         self.punctuation.forget(again)
         floor = np.maximum(self.punctuation.of(begun), self.promised if self.shared else NEVER)
