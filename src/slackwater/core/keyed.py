@@ -39,9 +39,9 @@ from slackwater.core.kernel import Store
 from slackwater.core.outcome import outcome
 from slackwater.core.punctuation import Punctuation
 from slackwater.core.slots import first_arrivals, local_numbers, silences
-from slackwater.core.stage import NONE, Arrivals, StageLogic, Step, joined, slot_of
+from slackwater.core.stage import NONE, Arrivals, StageLogic, Step, slot_of
 from slackwater.core.state.buffer import Buffer
-from slackwater.core.state.ipc import ipc_batch, ipc_bytes, widened
+from slackwater.core.state.ipc import ipc_batch, ipc_bytes, joined, widened
 from slackwater.core.state.keys import Keys
 from slackwater.core.state.pages import Pages
 from slackwater.core.steps import due_to_first, interleaved, merged, stamped
@@ -156,10 +156,10 @@ class KeyedLogic(StageLogic):
     def busy(self, slots: Int64) -> NDArray[np.bool_]:
         """Which of these keys hold something, and so cannot be forgotten."""
 
-    def forgotten(self, slots: Int64) -> None:  # noqa: B027
+    def forgotten(self, slots: Int64) -> None:
         """These keys are gone; their slots will be given to others."""
 
-    def forget_more(self) -> None:  # noqa: B027
+    def forget_more(self) -> None:
         """Forget what else has long been silent."""
 
     def least_mark(self) -> int:

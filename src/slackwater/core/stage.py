@@ -23,22 +23,21 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from slackwater.core.errors import ConfigError, SnapshotError
-from slackwater.core.events import NEVER, Roles, Usable, usable_rows
+from slackwater.core.events import FOREVER, NEVER, Roles, Usable, usable_rows
 from slackwater.core.html import html_fields
 from slackwater.core.kernel import MemoryStore, Out, Store
 from slackwater.core.layouts import laid_out
 from slackwater.core.notes import Notes
 from slackwater.core.outcome import outcome
-from slackwater.core.state.ipc import adds_columns, empty_rows
+from slackwater.core.state.ipc import adds_columns, empty_rows, joined
 from slackwater.core.state.keys import Keys
 from slackwater.core.state.record import Record, bundle, decode_schema, encode_schema, unbundle
 
-__all__ = ["Arrivals", "Stage", "StageLogic", "Step", "how_late", "joined",
+__all__ = ["Arrivals", "Stage", "StageLogic", "Step", "how_late",
            "role_names", "slot_of"]
 
 Int64 = NDArray[np.int64]
 NONE = np.zeros(0, np.int64)
-_UNLIMITED = int(np.iinfo(np.int64).max)
 
 
 @dataclass(frozen=True)
@@ -149,7 +148,7 @@ class StageLogic(ABC):
     def __init__(self, name: str, roles: Roles, store: Store, *,
                  max_future_skew: int | None = None, max_delay: int | None = None) -> None:
         self.name, self.roles, self.store = name, roles, store
-        self._ahead = _UNLIMITED if max_future_skew is None else max_future_skew
+        self._ahead = FOREVER if max_future_skew is None else max_future_skew
         self._behind = max_delay
         self._owns = False
         self.schema: pa.Schema | None = None
@@ -394,12 +393,6 @@ def slot_of(keys: Keys, key: Mapping[str, Any], step: str) -> int:
                           expected=", ".join(keys.columns) or "no key: there are no key columns",
                           got=", ".join(key) or "none")
     return int(keys.find(pa.RecordBatch.from_pylist([dict(key)]))[0])
-
-
-def joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-    """One batch of them all; those without rows may have no columns yet."""
-    full = [b for b in batches if b.num_rows] or batches[:1]
-    return full[0] if len(full) == 1 else pa.concat_batches(full)
 
 
 def how_late(late_by: Int64, why: pa.Array | None = None) -> pa.Array:

@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from slackwater.core.stage import NONE, Step, joined
+from slackwater.core.stage import NONE, Step
+from slackwater.core.state.ipc import joined
 
 __all__ = ["due_to_first", "interleaved", "merged", "stamped"]
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from slackwater.core.events import FOREVER
 from slackwater.core.kernel import Store
-from slackwater.core.stage import Arrivals, StageLogic, Step, joined
-from slackwater.core.state.ipc import empty_rows
+from slackwater.core.stage import Arrivals, StageLogic, Step
+from slackwater.core.state.ipc import empty_rows, joined
 from slackwater.core.steps import merged
 from slackwater.reorder.logic import ReorderLogic
 from slackwater.reorder.reorder import Reorder
