@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from slackwater.core.kernel import MemoryStore, Out, Store
 from slackwater.core.outcome import outcome_schema
-from slackwater.core.state.ipc import batch_of
+from slackwater.core.state.ipc import joined
 
 TOLD = pa.schema([(name, pa.string()) for name in ("match_id", "op", "events", "returned")])
 ROWS = pa.schema([("number", pa.int32()), ("result", pa.string())])
@@ -77,8 +77,8 @@ class Running:
             [row for n, out in told_by
              for row in (told(out.ready) if self._matches else results(n, out.ready))],
             TOLD if self._matches else ROWS)
-        return Out(ready, batch_of([aside, *(out.late for out in outs)]),
-                   batch_of([aside, *(out.quarantined for out in outs)]),
+        return Out(ready, joined([aside, *(out.late for out in outs)]),
+                   joined([aside, *(out.quarantined for out in outs)]),
                    {"held": sum(self._held.values()) + 1})
 
     def snapshot(self) -> bytes:

@@ -110,6 +110,23 @@ class MarksTheFirstBatch(FixedWaitLogic):
                         out.late.to_pylist(), out.quarantined.to_pylist())
 
 
+@breaks("cuts do not matter")
+class EndsSilencesFirst(FixedWaitLogic):
+    """Lets go what the silence of a key would have let go before the rest of a batch."""
+
+    def push(self, batch: pa.RecordBatch) -> Out:
+        """First what waited for more than an hour."""
+        early = []
+        for row, now in zip(batch.to_pylist(), batch["arrival"].cast(pa.int64()).to_pylist(),
+                            strict=True):
+            state = self.keys.get(self.key_of(row), KeyState(clock=now))
+            if now - state.clock > 3600 * SECOND:
+                early += self.released(state.release(None), now)
+        out = super().push(batch)
+        return self.out([*early, *out.ready.to_pylist()], out.late.to_pylist(),
+                        out.quarantined.to_pylist())
+
+
 @breaks("restarts do not matter")
 class ForgetsAtARestart(FixedWaitLogic):
     """Does not know the watermarks any more when it is restored without a store."""

@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 from slackwater.core.kernel import Kernel, Out
 from slackwater.core.times import event_times
 
-__all__ = ["KINDS", "Row", "Rows", "Subject", "collect", "cut", "run", "shifted", "without"]
+__all__ = ["KINDS", "Row", "Rows", "Subject", "collect", "cut", "paused", "run", "shifted",
+           "without"]
 
 Row = dict[str, Any]
 Rows = dict[str, list[Row]]
@@ -80,6 +81,12 @@ def without(rows: Iterable[Row], *names: str) -> Iterator[Row]:
     """The rows without some columns."""
     for row in rows:
         yield {name: value for name, value in row.items() if name not in names}
+
+
+def paused(events: pa.RecordBatch, pause: int) -> pa.RecordBatch:
+    """The stream with a pause of so many microseconds in the middle."""
+    half = events.num_rows // 2
+    return pa.concat_batches([events.slice(0, half), shifted(events.slice(half), pause)])
 
 
 def shifted(events: pa.RecordBatch, by: int, **replaced: pa.Array) -> pa.RecordBatch:

@@ -15,6 +15,7 @@ from slackwater.cli.query_output import apart
 from slackwater.cli.show import print_account, print_table, working
 from slackwater.core.account import Account
 from slackwater.core.plain import to_json
+from slackwater.core.state.ipc import empty_rows
 from slackwater.correlate import ALGORITHMS, Correlate, correlate_tables, unusable_rows
 from slackwater.correlate.crowding import check_number
 from slackwater.correlate.rows import read_intervals, split_by
@@ -134,7 +135,7 @@ def _as_streams(sides: list[Dataset], max_delay: str,
     for name, side in zip(("left", "right"), sides, strict=True):
         table = side.table.combine_chunks()
         out = logic.push(table.to_batches()[0] if table.num_rows
-                         else pa.RecordBatch.from_pylist([], table.schema), name)
+                         else empty_rows(table.schema), name)
         parts.append(out.ready)
         late.append(pa.Table.from_batches([out.late]))
         unusable.append(pa.Table.from_batches([out.quarantined]))

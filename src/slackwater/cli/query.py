@@ -16,6 +16,7 @@ from slackwater.cli.show import computed, print_account, working
 from slackwater.core.account import Account
 from slackwater.core.errors import ConfigError
 from slackwater.core.plain import to_json
+from slackwater.core.state.ipc import empty_rows
 from slackwater.core.table_run import TableRun, promised_loss
 from slackwater.datasets import Dataset
 from slackwater.datasets.files import write_table
@@ -143,7 +144,7 @@ def _on_spark(kernel: Any, dataset: Dataset) -> _Answer:
     account = Account(rows=len(dataset), results=ready.num_rows, bound=promised_loss(kernel))
     account.add("late", late)
     account.add("quarantined", quarantined)
-    batches = ready.to_batches() or [pa.RecordBatch.from_pylist([], ready.schema)]
+    batches = ready.to_batches() or [empty_rows(ready.schema)]
     return _Answer(dataset.name, batches, account,
                    lambda: apart(late=late, quarantined=quarantined))
 

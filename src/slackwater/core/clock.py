@@ -30,22 +30,6 @@ WITNESSES = 16
 
 
 @njit(cache=True, nogil=True)
-def has_jump(arrival: Int64, scope: Int64, clock: Int64, jump: int, first: bool) -> bool:
-    """Whether a row would make its scope's clock jump; with `first`, a first row does."""
-    clock = clock.copy()
-    for j in range(len(arrival)):
-        s = scope[j]
-        if arrival[j] > clock[s]:
-            if clock[s] == NEVER:
-                if first:
-                    return True
-            elif arrival[j] - clock[s] > jump:
-                return True
-            clock[s] = arrival[j]
-    return False
-
-
-@njit(cache=True, nogil=True)
 def follow(arrival: Int64, scope: Int64, clock: Int64, derive: bool) -> None:
     """Move each scope's clock to its greatest arrival.
 
@@ -60,19 +44,33 @@ def follow(arrival: Int64, scope: Int64, clock: Int64, derive: bool) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _undoubted(arrival: Int64, scope: Int64, clock: Int64, doubted: NDArray[np.bool_], jump: int,
-               first: bool, j: int) -> int:
+def _is_far(a: int, clock: int, last: int, jump: int, first: bool) -> bool:
+    """Whether an arrival would make its scope's clock jump, `last` being the greatest of all."""
+    if clock != NEVER:
+        return a > clock and a - clock > jump
+    return first and (last == NEVER or (a > last and a - last > jump))
+
+
+@njit(cache=True, nogil=True)
+def _undoubted(arrival: Int64, scope: Int64, clock: Int64, doubted: NDArray[np.bool_], last: int,
+               jump: int, first: bool, j: int) -> int:
     """Move the clocks on from row j; the next row that jumps, or whose scope has rows in doubt."""
     while j < len(arrival):
         s, a = scope[j], arrival[j]
-        if doubted[s] or (clock[s] == NEVER and first):
+        if doubted[s] or _is_far(a, clock[s], last, jump, first):
             break
-        if a > clock[s]:
-            if clock[s] != NEVER and a - clock[s] > jump:
-                break
-            clock[s] = a
+        clock[s] = max(clock[s], a)
+        last = max(last, a)
         j += 1
     return j
+
+
+@njit(cache=True, nogil=True)
+def has_jump(arrival: Int64, scope: Int64, clock: Int64, last: int, jump: int,
+             first: bool) -> bool:
+    """Whether a row would make its scope's clock jump (see `Doubt.judge`)."""
+    return _undoubted(arrival, scope, clock.copy(), np.zeros(len(clock), np.bool_), last, jump,
+                      first, 0) < len(arrival)
 
 
 @dataclass(frozen=True)
@@ -99,9 +97,13 @@ class Doubt:
     jump: int
     contradicted: dict[int, int] = field(default_factory=dict)
 
-    def judge(self, arrival: Int64, scope: Int64, source: Int64 | None, clock: Int64,
+    def judge(self, arrival: Int64, scope: Int64, source: Int64 | None, clock: Int64, last: int,
               waiting: int, first: bool) -> Verdict:
-        """Rows 0…waiting−1 are those in doubt; with `first`, a scope's first row is, too."""
+        """Rows 0…waiting−1 are those in doubt; `last` is the greatest of all clocks.
+
+        With `first` a scope's first row goes by that: it is in doubt if it is far ahead of it, or
+        if it is the first of all.
+        """
         clock = clock.copy()
         taken = [np.zeros(0, np.int64)]
         refused: list[int] = []
@@ -113,24 +115,36 @@ class Doubt:
         j = waiting
         while True:
             # most rows raise no question
-            begin, j = j, int(_undoubted(arrival, scope, clock, is_doubted, self.jump, first, j))
+            begin, j = j, int(_undoubted(arrival, scope, clock, is_doubted, last, self.jump, first,
+                                         j))
             taken.append(np.arange(begin, j))
+            last = max(last, int(arrival[begin:j].max(initial=NEVER)))
             if j == len(arrival):
                 break
-            now = self._ask(j, arrival, scope, source, clock, first, doubted, refused)
+            now = self._ask(j, arrival, scope, source, clock, last, first, doubted, refused)
             taken.append(np.array(now, np.int64))
+            last = max(last, *(int(arrival[d]) for d in now), NEVER)
             is_doubted[scope[j]] = int(scope[j]) in doubted
             j += 1
         return Verdict(np.concatenate(taken), refused,
                        sorted(d for rows in doubted.values() for d in rows))
 
     def _ask(self, j: int, arrival: Int64, scope: Int64, source: Int64 | None, clock: Int64,
-             first: bool, doubted: dict[int, list[int]], refused: list[int]) -> list[int]:
+             last: int, first: bool, doubted: dict[int, list[int]],
+             refused: list[int]) -> list[int]:
         """The rows that are taken now that row j has come: what it confirms, and itself."""
         s, a = int(scope[j]), int(arrival[j])
         mine = doubted.get(s)
-        unknown = clock[s] == NEVER
-        far = (unknown and first) or (not unknown and a - int(clock[s]) > self.jump)
+        if mine and clock[s] == NEVER and last != NEVER:
+            # they were the first of all, and by now there is a clock that knows better
+            fine = [d for d in mine if not _is_far(int(arrival[d]), NEVER, last, self.jump, first)]
+            if fine:
+                self._settle(doubted, s, [d for d in mine if d not in fine])
+                clock[s] = max(int(arrival[d]) for d in fine)
+                return [*fine, *self._ask(j, arrival, scope, source, clock, last, first, doubted,
+                                          refused)]
+        unknown = clock[s] == NEVER and last == NEVER
+        far = _is_far(a, int(clock[s]), last, self.jump, first)
         near: list[int] = []
         if not far:
             if mine:

@@ -39,12 +39,12 @@ from slackwater.core.kernel import Store
 from slackwater.core.outcome import outcome
 from slackwater.core.punctuation import Punctuation
 from slackwater.core.slots import first_arrivals, local_numbers, silences
-from slackwater.core.stage import NONE, Arrivals, StageLogic, Step, joined, slot_of
+from slackwater.core.stage import NONE, Arrivals, StageLogic, Step, slot_of
 from slackwater.core.state.buffer import Buffer
-from slackwater.core.state.ipc import ipc_batch, ipc_bytes, widened
+from slackwater.core.state.ipc import ipc_batch, ipc_bytes, joined, widened
 from slackwater.core.state.keys import Keys
 from slackwater.core.state.pages import Pages
-from slackwater.core.steps import merged, stamped
+from slackwater.core.steps import due_to_first, interleaved, merged, stamped
 
 __all__ = ["ARRIVAL_JUMP", "Keyed", "KeyedLogic", "silence_before"]
 
@@ -158,11 +158,9 @@ class KeyedLogic(StageLogic):
 
     def forgotten(self, slots: Int64) -> None:
         """These keys are gone; their slots will be given to others."""
-        return
 
     def forget_more(self) -> None:
         """Forget what else has long been silent."""
-        return
 
     def least_mark(self) -> int:
         """No key will release anything older; NEVER: there is no telling."""
@@ -283,11 +281,11 @@ class KeyedLogic(StageLogic):
             if self.now != NEVER and last - self.now <= self._doubt.jump:
                 return False
             return bool(has_jump(new.arrival, np.zeros(len(new), np.int64), np.array([self.now]),
-                                 self._doubt.jump, False))
+                                 self.now, self._doubt.jump, False))
         key, slots = local_numbers(slot, self._numbers)
         self.clocks.need(slots)
-        return bool(has_jump(new.arrival, key, self.clocks["clock"][slots], self._doubt.jump,
-                             not self.roles.key))
+        return bool(has_jump(new.arrival, key, self.clocks["clock"][slots], self.now,
+                             self._doubt.jump, True))
 
     def _take_judged(self, new: Arrivals) -> Step:
         """Take the rows that are believed, in order; some are refused, others wait."""
@@ -301,11 +299,11 @@ class KeyedLogic(StageLogic):
             scope = self._slots(rows)
             self.clocks.need(scope)
             clock = self.clocks["clock"]
-        first = self.roles.arrival is None and not self.roles.key
         source = None
         if self.roles.source is not None:
             source = Keys("source", (self.roles.source,), self.store).slots(rows)[0]
-        verdict = self._doubt.judge(arrival, scope, source, clock, held, first)
+        derived = self.roles.arrival is None
+        verdict = self._doubt.judge(arrival, scope, source, clock, self.now, held, derived)
         refused = []
         if verdict.refused:
             far = np.array(verdict.refused)
@@ -324,7 +322,7 @@ class KeyedLogic(StageLogic):
         if self._doubted is None:
             return []
         time, arrival = self._doubted_times
-        near = arrival <= (np.iinfo(np.int64).max if now is None else now + self._doubt.jump)
+        near = arrival <= (FOREVER if now is None else now + self._doubt.jump)
         if now == NEVER or not near.any():
             return []
         rows, stay = self._doubted, np.flatnonzero(~near)
@@ -358,7 +356,6 @@ class KeyedLogic(StageLogic):
         while at < len(new) or not steps:
             stop, before = self._restart(slot, arrival, at,
                                          int(new.n[at]) if len(new) else self.count)
-            steps += before
             piece = Arrivals(new.time[at:stop], arrival[at:stop], new.n[at:stop],
                              new.rows if stop - at == len(new) else
                              new.rows.slice(at, stop - at))
@@ -369,8 +366,8 @@ class KeyedLogic(StageLogic):
             self.clocks["clock"][slots] = clock
             if stop > at:
                 self.now = max(self.now, int(piece.arrival.max()))
-            step = self.take_keyed(Keyed(piece, key, slots))
-            steps.append(step if stop - at == len(new) and not before else stamped(step))
+            step = interleaved(before, self.take_keyed(Keyed(piece, key, slots)))
+            steps.append(step if stop - at == len(new) else stamped(step))
             at = stop
         self._sweep(len(new))
         step = merged(steps)
@@ -392,6 +389,11 @@ class KeyedLogic(StageLogic):
             if len(silent):
                 self.begin_keys(NONE, NONE, n)  # room for keys that are new in this batch
                 again = self._pass_silence(slot, arrival, at, silent, steps)
+                steps = [due_to_first(step, slot[at:], n) for step in steps]
+        if len(fresh):
+            self.begin_keys(NONE, NONE, n)  # room for keys whose first row is in doubt: they wait
+            waits_on = first_arrivals(slot, arrival, at, fresh, self._numbers) == NEVER
+            self._fresh, fresh = fresh[waits_on], fresh[~waits_on]
         begun = np.concatenate([fresh, again]) if len(again) else fresh
         self.punctuation.forget(again)
         floor = np.maximum(self.punctuation.of(begun), self.promised if self.shared else NEVER)

@@ -23,21 +23,21 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from slackwater.core.errors import ConfigError, SnapshotError
-from slackwater.core.events import NEVER, Roles, Usable, usable_rows
+from slackwater.core.events import FOREVER, NEVER, Roles, Usable, usable_rows
 from slackwater.core.html import html_fields
 from slackwater.core.kernel import MemoryStore, Out, Store
+from slackwater.core.layouts import laid_out
 from slackwater.core.notes import Notes
 from slackwater.core.outcome import outcome
-from slackwater.core.state.ipc import adds_columns
+from slackwater.core.state.ipc import adds_columns, empty_rows, joined
 from slackwater.core.state.keys import Keys
 from slackwater.core.state.record import Record, bundle, decode_schema, encode_schema, unbundle
 
-__all__ = ["Arrivals", "Stage", "StageLogic", "Step", "empty_rows", "how_late", "joined",
+__all__ = ["Arrivals", "Stage", "StageLogic", "Step", "how_late",
            "role_names", "slot_of"]
 
 Int64 = NDArray[np.int64]
 NONE = np.zeros(0, np.int64)
-_UNLIMITED = int(np.iinfo(np.int64).max)
 
 
 @dataclass(frozen=True)
@@ -85,6 +85,9 @@ class Step:
     reached
         For a stage that follows: gives, for rows of key values, the time that time alone has
         brought their keys to (NEVER: not touched).  None after arrivals.
+    by
+        Gives, for the ready rows, the number of the arrival that released each; where time did,
+        the slot of its key.  None where nobody asks.
     """
 
     ready: list[pa.RecordBatch]
@@ -95,6 +98,7 @@ class Step:
     late_at: Int64 = field(default_factory=lambda: NONE)
     refused: list[pa.RecordBatch] = field(default_factory=list)
     reached: Callable[[pa.RecordBatch], Int64] | None = None
+    by: Callable[[], Int64] | None = None
 
 
 class Stage(ABC):
@@ -144,7 +148,7 @@ class StageLogic(ABC):
     def __init__(self, name: str, roles: Roles, store: Store, *,
                  max_future_skew: int | None = None, max_delay: int | None = None) -> None:
         self.name, self.roles, self.store = name, roles, store
-        self._ahead = _UNLIMITED if max_future_skew is None else max_future_skew
+        self._ahead = FOREVER if max_future_skew is None else max_future_skew
         self._behind = max_delay
         self._owns = False
         self.schema: pa.Schema | None = None
@@ -223,7 +227,7 @@ class StageLogic(ABC):
     def push(self, batch: pa.RecordBatch) -> Out:
         """Take events, in arrival order."""
         self.settle_notes()
-        step, refused = self.step(batch)
+        step, refused = self.step(laid_out(batch))
         return self.out(step, refused)
 
     def tick(self, now: int) -> Out:
@@ -280,11 +284,15 @@ class StageLogic(ABC):
 
     def step(self, batch: pa.RecordBatch) -> tuple[Step, list[pa.RecordBatch]]:
         """Take events; what is released, and what is quarantined."""
+        new, refused = self.read(batch)
+        return self.take(self.numbered(new.time, new.arrival, new.rows)), refused
+
+    def read(self, batch: pa.RecordBatch) -> tuple[Arrivals, list[pa.RecordBatch]]:
+        """The good rows, by arrival and without numbers yet; the others, with their reasons."""
         self.see(batch.schema)
         usable = usable_rows(batch, self.roles, max_future_skew=self._ahead,
                              max_delay=self._behind)
-        good, refused = self._split(batch, usable)
-        return self.take(good), refused
+        return self._split(batch, usable)
 
     def out(self, step: Step, refused: list[pa.RecordBatch]) -> Out:
         """A step as the protocol has it."""
@@ -336,7 +344,7 @@ class StageLogic(ABC):
         if self.roles.arrival is not None and (arrival[1:] < arrival[:-1]).any():
             order = np.argsort(arrival, kind="stable")  # ties stay as they were given
             time, arrival, rows = time[order], arrival[order], rows.take(pa.array(order))
-        return self.numbered(time, arrival, rows), refused
+        return Arrivals(time, arrival, NONE, rows), refused
 
     def numbered(self, time: Int64, arrival: Int64, rows: pa.RecordBatch) -> Arrivals:
         """Rows as arrivals, which get the next numbers."""
@@ -385,17 +393,6 @@ def slot_of(keys: Keys, key: Mapping[str, Any], step: str) -> int:
                           expected=", ".join(keys.columns) or "no key: there are no key columns",
                           got=", ".join(key) or "none")
     return int(keys.find(pa.RecordBatch.from_pylist([dict(key)]))[0])
-
-
-def empty_rows(schema: pa.Schema | None) -> pa.RecordBatch:
-    """No rows, of these columns."""
-    return pa.RecordBatch.from_pylist([], pa.schema([]) if schema is None else schema)
-
-
-def joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-    """One batch of them all; those without rows may have no columns yet."""
-    full = [b for b in batches if b.num_rows] or batches[:1]
-    return full[0] if len(full) == 1 else pa.concat_batches(full)
 
 
 def how_late(late_by: Int64, why: pa.Array | None = None) -> pa.Array:

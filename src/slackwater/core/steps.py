@@ -12,9 +12,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from slackwater.core.stage import NONE, Step, joined
+from slackwater.core.stage import NONE, Step
+from slackwater.core.state.ipc import joined
 
-__all__ = ["merged", "stamped"]
+__all__ = ["due_to_first", "interleaved", "merged", "stamped"]
 
 Int64 = NDArray[np.int64]
 
@@ -33,6 +34,8 @@ def merged(steps: list[Step]) -> Step:
                for w, at in told]
         return pa.concat_arrays(why), np.concatenate([at for _, at in told])
 
+    released = [s.by for s in steps if _has_rows(s)]
+    by = None if None in released else lambda: np.concatenate([NONE, *(one() for one in released)])  # type: ignore[misc]
     late = [s for s in steps if s.late is not None and s.late.num_rows]
     times = [s.time for s in steps if s.time is not None]
     return Step([rows for s in steps for rows in s.ready] or columns,
@@ -40,7 +43,39 @@ def merged(steps: list[Step]) -> Step:
                 joined([s.late for s in late]) if late else steps[0].late,
                 pa.concat_arrays([s.why_late for s in late]) if late else steps[0].why_late,
                 np.concatenate([s.late_at for s in late]) if late else NONE,
-                [rows for s in steps for rows in s.refused], steps[-1].reached)
+                [rows for s in steps for rows in s.refused], steps[-1].reached, by)
+
+
+def interleaved(before: list[Step], step: Step) -> Step:
+    """All as one step, ready rows in the order of the arrivals that released them.
+
+    So what the silence of a key releases stands where the row that ended it stood, wherever the
+    input is cut.
+    """
+    whole = merged([*before, step])
+    if not any(map(_has_rows, before)) or whole.by is None:
+        return whole
+    by = whole.by()
+    order = np.argsort(by, kind="stable")
+    stamp = None
+    if whole.stamp is not None:
+        why, at = whole.stamp()
+        said = None if why is None else pa.array(why).take(pa.array(order))
+
+        def stamp() -> tuple[Any, Int64]:
+            return said, at[order]
+
+    return replace(whole, ready=[joined(whole.ready).take(pa.array(order))], stamp=stamp,
+                   time=None if whole.time is None else whole.time[order], by=lambda: by[order])
+
+
+def due_to_first(step: Step, slot: Int64, n: int) -> Step:
+    """A step of time as one that the first row of each key has released: rows number `n`, n + 1…"""
+    if step.by is None:
+        return step
+    found, first = np.unique(slot, return_index=True)
+    by = n + first[np.searchsorted(found, step.by())]
+    return replace(step, by=lambda: by)
 
 
 def stamped(step: Step) -> Step:
@@ -51,6 +86,10 @@ def stamped(step: Step) -> Step:
     return replace(step, stamp=lambda: made)
 
 
+def _has_rows(step: Step) -> bool:
+    return any(rows.num_rows for rows in step.ready)
+
+
 def _says_something(step: Step) -> bool:
-    return bool(any(rows.num_rows for rows in step.ready) or step.refused or step.reached
+    return bool(_has_rows(step) or step.refused or step.reached
                 or (step.late is not None and step.late.num_rows))

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from slackwater.core.account import Account
 from slackwater.core.kernel import Kernel, Out
+from slackwater.core.state.ipc import empty_rows
 
 __all__ = ["TableRun", "promised_loss"]
 
@@ -44,7 +45,7 @@ class TableRun:
         """Run, and yield what is ready; the last batch may be empty but has the columns."""
         logic = self._kernel.start()
         # without a single batch a kernel would not even know the columns
-        none = [pa.RecordBatch.from_pylist([], self._table.schema)]
+        none = [empty_rows(self._table.schema)]
         for batch in self._table.to_batches(max_chunksize=_CHUNK) or none:
             yield self._count(logic.push(batch))
         yield self._count(logic.finish())

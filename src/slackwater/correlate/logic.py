@@ -15,10 +15,12 @@ from slackwater.core.durations import format_duration
 from slackwater.core.errors import ConfigError, did_you_mean
 from slackwater.core.events import FOREVER, NEVER
 from slackwater.core.kernel import Out, Store
+from slackwater.core.layouts import laid_out
 from slackwater.core.outcome import outcome
 from slackwater.core.punctuation import Punctuation
-from slackwater.core.stage import Arrivals, StageLogic, Step, empty_rows, slot_of
+from slackwater.core.stage import Arrivals, StageLogic, Step, slot_of
 from slackwater.core.state.buffer import Buffer, Rows
+from slackwater.core.state.ipc import empty_rows
 from slackwater.core.state.keys import Keys
 from slackwater.core.state.pages import Pages
 from slackwater.core.state.record import decode_schema, encode_schema
@@ -81,7 +83,7 @@ class CorrelateLogic(StageLogic):
     def push(self, batch: pa.RecordBatch, side: str) -> Out:  # type: ignore[override]
         """Take rows of one side, ``"left"`` or ``"right"``, in arrival order."""
         s = _side(side)
-        config = self._config
+        config, batch = self._config, laid_out(batch)
         self._check(batch.schema, s)
         roles = config.roles[s]  # type: ignore[index]
         ends = read_intervals(batch, roles, self._by[s], config.shortest, config.longest)  # type: ignore[arg-type]
@@ -354,8 +356,7 @@ class CorrelateLogic(StageLogic):
     def _joined(self, parts: list[pa.RecordBatch]) -> pa.RecordBatch:
         if parts:
             return parts[0] if len(parts) == 1 else pa.concat_batches(parts)
-        left, right = (pa.RecordBatch.from_pylist([], s) if s is not None else pa.record_batch({})
-                       for s in self._schemas)
+        left, right = (empty_rows(s) for s in self._schemas)
         return self._pairs(left, right, np.zeros(0), np.zeros(0, np.int64))
 
     def _outcome(self, rows: pa.RecordBatch, index: Int64, reasons: Any,

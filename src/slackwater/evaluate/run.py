@@ -13,6 +13,7 @@ from slackwater.core.durations import LONGEST, Duration, micros
 from slackwater.core.events import Roles, usable_rows
 from slackwater.core.kernel import MemoryStore
 from slackwater.core.outcome import outcome_schema
+from slackwater.core.state.ipc import empty_rows
 from slackwater.core.state.keys import Keys
 from slackwater.datasets import Dataset
 from slackwater.evaluate.live import live_release
@@ -68,7 +69,7 @@ def usable_events(dataset: Dataset, *, max_future_skew: Duration = "5 minutes",
     """Leave out the rows that the kernel would quarantine, by the kernel's own rule."""
     roles = dataset.roles
     batch = dataset.table.combine_chunks().to_batches()
-    rows = batch[0] if batch else pa.RecordBatch.from_pylist([], schema=dataset.table.schema)
+    rows = batch[0] if batch else empty_rows(dataset.table.schema)
     usable = usable_rows(
         rows, roles, max_future_skew=micros(max_future_skew, name="max_future_skew"),
         max_delay=None if max_delay is None else micros(max_delay, name="max_delay"))

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from slackwater.core.errors import ConfigError, DataError
+from slackwater.core.state.ipc import empty_rows
 
 __all__ = ["ArrowIn", "arrow_in"]
 
@@ -86,7 +87,7 @@ def _kind(frame: Any) -> str:
 
 def _one_batch(table: pa.Table) -> pa.RecordBatch:
     batches = table.combine_chunks().to_batches()
-    return batches[0] if batches else pa.RecordBatch.from_pylist([], table.schema)
+    return batches[0] if batches else empty_rows(table.schema)
 
 
 def _plain_texts(table: pa.Table) -> pa.Table:

@@ -81,10 +81,10 @@ class MatchLogic(KeyedLogic):
         first = self._live.rows
         kept = self._runner.take_in(new.rows, new.time, new.n, given.slot, late_by > 0)
         passed = Passed(given.slot, walk.out[0], late_by, new.arrival)
-        ready, refused = self._emit(first, kept, passed, new.n)
+        step = self._emit(first, kept, passed, new.n)
         late = np.flatnonzero(late_by)
-        return Step([ready], late=new.rows.take(pa.array(late)), why_late=how_late(late_by[late]),
-                    late_at=new.arrival[late], refused=refused)
+        return replace(step, late=new.rows.take(pa.array(late)), why_late=how_late(late_by[late]),
+                       late_at=new.arrival[late])
 
     def pass_time_keyed(self, now: int) -> Step:
         """Let every stream reach `now`."""
@@ -118,11 +118,9 @@ class MatchLogic(KeyedLogic):
     def _quiet(self) -> Step:
         if self._bound is None or self.schema is None:
             return Step([pa.record_batch({})])
-        ready, refused = self._emit(self._live.rows, NONE, Passed(NONE, NONE, NONE, NONE), NONE)
-        return Step([ready], refused=refused)
+        return self._emit(self._live.rows, NONE, Passed(NONE, NONE, NONE, NONE), NONE)
 
-    def _emit(self, first: int, kept: Int64, passed: Passed,
-              n: Int64) -> tuple[pa.RecordBatch, list[pa.RecordBatch]]:
+    def _emit(self, first: int, kept: Int64, passed: Passed, n: Int64) -> Step:
         """Match; what is to be emitted by now, and the rows with too many matches."""
         assert self._bound is not None
         assert self.schema is not None
@@ -145,11 +143,12 @@ class MatchLogic(KeyedLogic):
         if config.timed_out is not None:
             found, step = self._with_timed_out(found, step, batch)
         self._marks["emitted"][:] = mark
-        ready = ready_batch(found, step, self._live, self._components, self.schema,
-                            self._bound, config.roles.arrival)
+        ready, order = ready_batch(found, step, self._live, self._components, self.schema,
+                                   self._bound, config.roles.arrival)
+        by = step[order] if len(n) else self._live["stream"][found.tail[order]]
         refused = self._refused()
         self._compact()
-        return ready, refused
+        return Step([ready], refused=refused, by=lambda: by)
 
     def _with_timed_out(self, found: Matches, step: Int64, batch: Batch) -> tuple[Matches, Int64]:
         """Add the partial matches that have timed out, unless a match has skipped their start."""

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from slackwater.core.state.ipc import empty_rows
 from slackwater.pattern.finality import Matches
 from slackwater.pattern.identity import content_ids, hex_ids, match_ids, number_ids, occurrences
 from slackwater.pattern.live import Live
@@ -32,15 +33,16 @@ def ready_schema(components: tuple[Component, ...], schema: pa.Schema, bound: Bo
 
 
 def ready_batch(matches: Matches, step: Int64, live: Live, components: tuple[Component, ...],
-                schema: pa.Schema, bound: Bound, arrival: str | None) -> pa.RecordBatch:
-    """The matches in the order in which they are told.
+                schema: pa.Schema, bound: Bound,
+                arrival: str | None) -> tuple[pa.RecordBatch, Int64]:
+    """The matches in the order in which they are told, and that order.
 
     That is by `step` (the arrival that let a match go), then retractions before matches, then by
     time and id: the same however the input was cut.
     """
     layout = ready_schema(components, schema, bound)
     if len(matches) == 0:
-        return pa.RecordBatch.from_pylist([], layout)
+        return empty_rows(layout), np.zeros(0, np.int64)
     m = len(components)
     distinct = np.unique(matches.rows)
     payload = live.payload(distinct)
@@ -56,7 +58,7 @@ def ready_batch(matches: Matches, step: Int64, live: Live, components: tuple[Com
         fields=list(layout.field("events").type))
     op = pa.array(_OPS[matches.op], pa.string())
     return pa.RecordBatch.from_arrays(
-        [hex_ids(words), op, events, *bound.results(matched)], schema=layout)
+        [hex_ids(words), op, events, *bound.results(matched)], schema=layout), order
 
 
 def identify(matches: Matches, live: Live, m: int, arrival: str | None) -> NDArray[np.uint64]:

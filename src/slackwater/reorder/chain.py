@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from slackwater.core.events import FOREVER
 from slackwater.core.kernel import Store
-from slackwater.core.stage import Arrivals, StageLogic, Step, empty_rows, joined
+from slackwater.core.stage import Arrivals, StageLogic, Step
+from slackwater.core.state.ipc import empty_rows, joined
 from slackwater.core.steps import merged
 from slackwater.reorder.logic import ReorderLogic
 from slackwater.reorder.reorder import Reorder
@@ -54,12 +55,13 @@ class ChainLogic(StageLogic):
 
     def step(self, batch: pa.RecordBatch) -> tuple[Step, list[pa.RecordBatch]]:
         """Take events, in pieces whose rows stay in the cache while both stages see them."""
-        steps, refused = [], []
-        size = _PIECE if batch.num_rows > 2 * _PIECE else max(batch.num_rows, 1)
-        for at in range(0, max(batch.num_rows, 1), size):
-            step, bad = self._first.step(batch.slice(at, size))
+        first, steps = self._first, []
+        new, refused = first.read(batch)  # as a whole: its arrivals may be in any order
+        size = _PIECE if len(new) > 2 * _PIECE else max(len(new), 1)
+        for at in range(0, max(len(new), 1), size):
+            part = new.slice(at, at + size)
+            step = first.take(first.numbered(part.time, part.arrival, part.rows))
             steps.append(self._pass_on(step))
-            refused += bad
         self.schema = batch.schema
         self._count["rows"] += batch.num_rows
         self._count["quarantined"] += sum(rows.num_rows for rows in refused)

@@ -18,8 +18,9 @@ from slackwater.core.kernel import Store
 from slackwater.core.keyed import Keyed, KeyedLogic, silence_before
 from slackwater.core.release import mark_of, released, walk_over
 from slackwater.core.slots import positions
-from slackwater.core.stage import NONE, Step, empty_rows, how_late, role_names
+from slackwater.core.stage import NONE, Step, how_late, role_names
 from slackwater.core.state.buffer import Buffer, Held, Rows
+from slackwater.core.state.ipc import empty_rows
 from slackwater.core.state.marks import Marks
 from slackwater.core.state.order import order_of
 from slackwater.core.steps import merged, stamped
@@ -110,7 +111,7 @@ class ReorderLogic(KeyedLogic):
         why = how_late(walk.late_by[late], self._why_late(late)) if len(late) else None
         return Step(
             [payload], time[rows], lambda: (self._why_ready(step), new.arrival[step]),
-            new.rows.take(pa.array(late)), why, new.arrival[late])
+            new.rows.take(pa.array(late)), why, new.arrival[late], by=lambda: new.n[step])
 
     def _in_time(self, given: Keyed, held: Held | None, threshold: Int64) -> Step | None:
         """The short way, where every arrival of one key comes after all thresholds so far.
@@ -135,11 +136,13 @@ class ReorderLogic(KeyedLogic):
         payload = self._settle(given, held, rows, stays)
         times = time[rows]
 
-        def stamp() -> tuple[Any, Int64]:
-            step = np.searchsorted(np.maximum.accumulate(threshold), times)
-            return self._why_ready(step), new.arrival[step]
+        def step() -> Int64:
+            return np.searchsorted(np.maximum.accumulate(threshold), times)
 
-        return Step([payload], times, stamp, new.rows.slice(0, 0))
+        def stamp() -> tuple[Any, Int64]:
+            return self._why_ready(step()), new.arrival[step()]
+
+        return Step([payload], times, stamp, new.rows.slice(0, 0), by=lambda: new.n[step()])
 
     def _settle(self, given: Keyed, held: Held | None, rows: Int64,
                 stays: NDArray[np.bool_]) -> pa.RecordBatch:
@@ -244,7 +247,7 @@ class ReorderLogic(KeyedLogic):
             upto[slots] = limits
             return np.where(found < 0, NEVER, upto[found])
 
-        return Step([payload], held.time[order], stamp, reached=reached)
+        return Step([payload], held.time[order], stamp, reached=reached, by=lambda: slot)
 
     # -- keys -----------------------------------------------------------------------------------
 

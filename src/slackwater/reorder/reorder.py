@@ -8,6 +8,7 @@ from slackwater.core.durations import Duration, micros
 from slackwater.core.errors import ConfigError
 from slackwater.core.events import Roles
 from slackwater.core.kernel import Store
+from slackwater.core.names import column_names
 from slackwater.core.punctuation import declared
 from slackwater.core.stage import Stage
 from slackwater.reorder.logic import ReorderLogic
@@ -82,7 +83,7 @@ class Reorder(Stage):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, micros(getattr(self, name), name=name))
         if self.scope is not None:
-            scope = (self.scope,) if isinstance(self.scope, str) else tuple(self.scope)
+            scope = column_names(self.scope)
             object.__setattr__(self, "scope", scope)
             strangers = [c for c in scope if c not in self.roles.key]
             if strangers:

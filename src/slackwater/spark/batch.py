@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from slackwater.core.state.ipc import batch_of, ipc_batch
+from slackwater.core.state.ipc import ipc_batch, joined
 from slackwater.spark.columns import numbered, quoted
 from slackwater.spark.operator_spec import OperatorSpec, row_column, statuses
 from slackwater.spark.packing import cast_to, with_status
@@ -69,7 +69,7 @@ def _run_shards(what: OperatorSpec, output: pa.Schema) -> Callable[[Batches], Ba
             for at in range(len(what.inputs)):
                 mine = [batch for i, _, _, batch in parts if i == at]
                 if mine:
-                    for status, rows in statuses(what.push(logic, at, batch_of(mine))):
+                    for status, rows in statuses(what.push(logic, at, joined(mine))):
                         yield from with_status(rows, status, row_column(what, at), output)
             for status, rows in statuses(logic.finish()):
                 yield from with_status(rows, status, row_column(what, 0), output)

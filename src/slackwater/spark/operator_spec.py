@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from slackwater.core.errors import ConfigError
 from slackwater.core.events import RESERVED, event_times
 from slackwater.core.kernel import Out
+from slackwater.core.state.ipc import empty_rows
 from slackwater.correlate import Correlate, bucketed
 from slackwater.correlate.buckets import BUCKET, OWNER, widths
 from slackwater.correlate.rows import split_by
@@ -170,7 +171,7 @@ def output_schema(what: OperatorSpec, schemas: list[pa.Schema]) -> pa.Schema:
     (with two inputs ``_left_row`` and ``_right_row``).
     """
     logic = what.kernel.start()
-    outs = [what.push(logic, at, pa.RecordBatch.from_pylist([], schema))
+    outs = [what.push(logic, at, empty_rows(schema))
             for at, schema in enumerate(schemas)]
     results = _plain(outs[-1].ready.schema)
     added = [pa.field("_status", pa.string()), pa.field("_reason", pa.string()),

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pyspark import TaskContext
 
 from slackwater.core.events import RESERVED
-from slackwater.core.state.ipc import batch_of, ipc_batch, ipc_bytes
+from slackwater.core.state.ipc import ipc_batch, ipc_bytes, joined
 from slackwater.spark.position import POSITION
 from slackwater.spark.worker import settle
 
@@ -111,7 +111,7 @@ def pack(schema: pa.Schema, targets: tuple[Target, ...]) -> Callable[[Batches], 
         reached: list[int | None] = [None] * len(targets)
 
         def packed() -> Batches:
-            whole = cast_to(batch_of(waiting), schema)
+            whole = cast_to(joined(waiting), schema)
             for i, target in enumerate(targets):
                 given, shard = _split(whole, target)
                 now = None if target.clock is None else target.clock(given)

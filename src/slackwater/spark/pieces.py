@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from slackwater.core.events import NEVER, event_times
-from slackwater.core.state.ipc import batch_of
+from slackwater.core.state.ipc import joined
 from slackwater.spark.operator_spec import Input
 from slackwater.spark.position import in_position
 
@@ -38,11 +38,11 @@ def in_pieces(batches: list[pa.RecordBatch], given: Input,
     """
     size, rows = sum(b.nbytes for b in batches), sum(b.num_rows for b in batches)
     if size <= most:
-        yield in_position(batch_of(batches))
+        yield in_position(joined(batches))
         return
     each = max(int(rows * most / size), 1)
     if given.arrival is None:
-        whole = in_position(batch_of(batches))
+        whole = in_position(joined(batches))
         for at in range(0, rows, each):
             yield whole.slice(at, each)
         return
@@ -54,7 +54,7 @@ def in_pieces(batches: list[pa.RecordBatch], given: Input,
                  for batch, arrival in zip(batches, arrivals, strict=True)]
         some = [batch for batch in found if batch.num_rows]
         if some:
-            yield in_position(batch_of(some))
+            yield in_position(joined(some))
 
 
 def _arrivals(rows: pa.RecordBatch, given: Input) -> NDArray[np.int64]:

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from slackwater.core.errors import ConfigError
+from slackwater.core.state.ipc import empty_rows
 from slackwater.pipeline.steps import OUTCOMES
 from slackwater.spark.batch import one_input, two_inputs
 from slackwater.spark.columns import numbered
@@ -128,7 +129,7 @@ def seen_columns(given: Input, schema: pa.Schema) -> pa.Schema:
     """The columns that the kernel sees, where spreading adds some."""
     if given.spread is None:
         return schema
-    return given.spread(pa.RecordBatch.from_pylist([], schema))[0].schema
+    return given.spread(empty_rows(schema))[0].schema
 
 
 def _check_state_store(provider: str | None, step: str) -> None:

@@ -96,8 +96,8 @@ class FrontierLogic(SyncLogic):
         book.key["gone"][slots] = np.maximum(book.key["gone"][slots], book.key["mark"][slots])
         self._hold(given, clock, member, np.flatnonzero(stays[before:]))
         timed_out = (time[rows] <= forced[step]) & (rows != before + step)
-        return (Released(payload.take(pa.array(index)), time[rows], clock[step], timed_out),
-                late_by, clock)
+        return (Released(payload.take(pa.array(index)), time[rows], clock[step], timed_out,
+                         new.n[step]), late_by, clock)
 
     def _pass_time(self, now: Int64) -> Released:
         book = self._book()
@@ -136,7 +136,7 @@ class FrontierLogic(SyncLogic):
         self._count(held.slot, np.ones(len(held), bool))
         self._marks.touch(held.slot)
         slot, time = held.slot[order], held.time[order]
-        return Released(rows, time, now[slot], time <= forced[slot])
+        return Released(rows, time, now[slot], time <= forced[slot], slot)
 
     def _save(self) -> dict[str, Any]:
         return {}

@@ -15,8 +15,9 @@ from slackwater.core.durations import format_duration
 from slackwater.core.errors import ConfigError, SnapshotError, did_you_mean
 from slackwater.core.kernel import Out, Store
 from slackwater.core.keyed import Keyed, KeyedLogic, silence_before
-from slackwater.core.stage import NONE, Step, empty_rows, role_names, slot_of
+from slackwater.core.stage import NONE, Step, role_names, slot_of
 from slackwater.core.state.buffer import Buffer
+from slackwater.core.state.ipc import empty_rows
 from slackwater.core.state.keys import Keys
 from slackwater.core.state.pages import Pages
 from slackwater.synchronise.book import (
@@ -195,10 +196,11 @@ class SyncLogic(KeyedLogic):
                 why = np.where(released.timed_out, f"waited longer than {limit}", None)  # type: ignore[call-overload]
             return why, released.when
 
-        return Step([released.rows], released.time, stamp, late, why_late, late_at)
+        return Step([released.rows], released.time, stamp, late, why_late, late_at,
+                    by=lambda: released.by)
 
     def _none_released(self) -> Released:
-        return Released(empty_rows(self.schema), NONE, NONE, np.zeros(0, bool))
+        return Released(empty_rows(self.schema), NONE, NONE, np.zeros(0, bool), NONE)
 
     # -- keys and members -----------------------------------------------------------------------
 

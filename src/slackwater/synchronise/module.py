@@ -12,7 +12,7 @@ import pyarrow as pa
 from slackwater.core.errors import ConfigError
 from slackwater.core.kernel import Out
 from slackwater.core.state import Record
-from slackwater.core.state.ipc import batch_of, ipc_batch, ipc_bytes
+from slackwater.core.state.ipc import ipc_batch, ipc_bytes, joined
 from slackwater.synchronise.config import Synchroniser
 
 __all__ = ["OutputQueue", "SyncModule"]
@@ -59,7 +59,7 @@ class OutputQueue:
                 break
             parts.append(batch.slice(0, most))
             most -= parts[-1].num_rows
-        return batch_of(parts) if parts else None
+        return joined(parts) if parts else None
 
     def drop(self, count: int) -> None:
         """Take `count` rows away from the front."""
@@ -72,7 +72,7 @@ class OutputQueue:
 
     def everything(self) -> pa.RecordBatch | None:
         """All rows, which stay."""
-        return batch_of(list(self._batches)) if self._batches else None
+        return joined(list(self._batches)) if self._batches else None
 
 
 class SyncModule:

@@ -52,12 +52,16 @@ def without_extras(rows: pa.RecordBatch) -> pa.RecordBatch:
 
 @dataclass(frozen=True)
 class Released:
-    """What a step released: rows in order, their times, when, and whether each had timed out."""
+    """What a step released: rows in order, their times, when, and whether each had timed out.
+
+    `by` is as in `Step`.
+    """
 
     rows: pa.RecordBatch
     time: Int64
     when: Int64
     timed_out: NDArray[np.bool_]
+    by: Int64
 
 
 def late_reasons(source: pa.Array, late_by: Int64) -> pa.Array | None:

@@ -71,7 +71,7 @@ class ClassicLogic(SyncLogic):
         out_n, step = out_n[order], step[order]
         rows, time, _ = self._leave(out_n)
         timed_out = (time > allowed[step]) & (time <= forced[step]) & (out_n != new.n[step])
-        return Released(rows, time, clock[step], timed_out), late_by, clock
+        return Released(rows, time, clock[step], timed_out, new.n[step]), late_by, clock
 
     def _pass_time(self, now: Int64) -> Released:
         left, allowed, forced = [], np.full(len(now), NEVER), np.full(len(now), NEVER)
@@ -128,7 +128,7 @@ class ClassicLogic(SyncLogic):
             order = np.lexsort((out_n, time))
             rows, time, slot = rows.take(pa.array(order)), time[order], slot[order]
         timed_out = (time > allowed[slot]) & (time <= forced[slot])
-        return Released(rows, time, now[slot], timed_out)
+        return Released(rows, time, now[slot], timed_out, slot)
 
     def _leave(self, out_n: Int64) -> tuple[pa.RecordBatch, Int64, Int64]:
         """The rows with these arrival numbers, in that order, their times and keys' slots."""

@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from slackwater.core.kernel import Store
-from slackwater.core.state.ipc import batch_of
+from slackwater.core.state.ipc import joined
 from slackwater.window.lanes import Lanes
 from slackwater.window.open_rows import OpenRows
 from slackwater.window.schedule import (
@@ -117,7 +117,7 @@ class ByRow:
         pieces = [p for p in pieces if p.num_rows] or [pieces[-1]]
         if (np.diff(which if closed < 0 else earlier) < 0).any():
             order = np.argsort(which, kind="stable")
-            which, pieces = which[order], [batch_of(pieces).take(pa.array(order))]
+            which, pieces = which[order], [joined(pieces).take(pa.array(order))]
         if len(answers) and len(answers[0]) != len(which):
             answers = [_taken(a, which) for a in answers]
         ready, at = [], 0

@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from slackwater.core.kernel import Store
+from slackwater.core.state.ipc import empty_rows
 from slackwater.window.aggregate import Aggregate
 from slackwater.window.aggregates.distinct import DistinctLane
 from slackwater.window.aggregates.extremes import Extremes
@@ -43,7 +44,7 @@ class Lanes:
     def __init__(self, aggregates: Sequence[Aggregate], schema: pa.Schema, span: int,
                  pane: int | None, grouped: bool, store: Store) -> None:
         self._aggregates = len(aggregates)
-        self._no_rows = pa.RecordBatch.from_pylist([], schema)
+        self._no_rows = empty_rows(schema)
         by_column: dict[tuple[str | None, bool], list[int]] = {}
         for i, aggregate in enumerate(aggregates):
             distinct = aggregate.function == "count_distinct"

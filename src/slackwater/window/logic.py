@@ -13,9 +13,11 @@ from slackwater.core.errors import ConfigError
 from slackwater.core.events import Roles
 from slackwater.core.kernel import Store
 from slackwater.core.outcome import outcome
-from slackwater.core.stage import Arrivals, Step, empty_rows, slot_of
+from slackwater.core.stage import Arrivals, Step, slot_of
+from slackwater.core.state.ipc import empty_rows
 from slackwater.core.state.keys import Keys
 from slackwater.core.state.pages import Pages
+from slackwater.core.times import FIRST_TIME, LAST_TIME
 from slackwater.reorder.chain import FollowerLogic
 from slackwater.window.aggregates.values import read_only
 from slackwater.window.by_group import ByGroup
@@ -23,7 +25,7 @@ from slackwater.window.by_row import ByRow
 from slackwater.window.by_session import BySession
 from slackwater.window.by_slide import BySlide
 from slackwater.window.lanes import Lanes
-from slackwater.window.schedule import EARLIEST, LATEST, NEVER, NOTHING, Groups, Rows
+from slackwater.window.schedule import NEVER, NOTHING, Groups, Rows
 
 if TYPE_CHECKING:
     from slackwater.window.window import Window
@@ -184,7 +186,7 @@ class WindowLogic(FollowerLogic):
         """Which rows have windows whose ends no timestamp can say; None: none."""
         # a window with a slide may begin up to its length before a row, a session does not
         before = 0 if self._config.session is not None else self._span
-        first, last = EARLIEST + before, LATEST - self._span
+        first, last = FIRST_TIME + before, LAST_TIME - self._span
         if self._config.per_row or len(time) == 0 or (
                 time.min() >= first and time.max() <= last):
             return None

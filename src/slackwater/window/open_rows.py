@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from slackwater.core.kernel import Store
 from slackwater.core.state import Table
-from slackwater.core.state.ipc import batch_of, ipc_batch, ipc_bytes
+from slackwater.core.state.ipc import ipc_batch, ipc_bytes, joined
 from slackwater.window.aggregates.arena import Arena, Free, claim, release
 from slackwater.window.compiled import uncounted
 
@@ -112,7 +112,7 @@ class OpenRows:
             return which, parts[0]
         back = np.empty(len(which), np.int64)
         back[np.concatenate(order)] = np.arange(len(which))
-        return which, batch_of(parts).take(pa.array(back))
+        return which, joined(parts).take(pa.array(back))
 
     def save(self) -> dict[str, Any]:
         """Write what changed; the result is what `load` needs."""
@@ -182,7 +182,7 @@ class OpenRows:
         place = np.concatenate(places)
         self._places["run"][place], self._places["row"][place] = self._serial, np.arange(len(place))
         self._places.touch(place)
-        self._runs[self._serial] = _Run(len(place), len(place), place, batch_of(parts))
+        self._runs[self._serial] = _Run(len(place), len(place), place, joined(parts))
 
 
 @uncounted

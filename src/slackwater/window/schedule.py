@@ -13,21 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slackwater.core.compiled import njit
-from slackwater.core.events import NEVER
+from slackwater.core.events import FOREVER, NEVER
 from slackwater.window.compiled import uncounted
 
-__all__ = ["EARLIEST", "LATEST", "NEVER", "NOTHING", "Groups", "Probes", "Rows", "by_session",
+__all__ = ["NEVER", "NOTHING", "Groups", "Probes", "Rows", "by_session",
            "by_session_until", "by_slide", "by_slide_until", "by_tuple", "by_tuple_of_one",
            "by_tuple_until", "closed_first"]
 
 Int64 = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-NOTHING = int(np.iinfo(np.int64).max)
+NOTHING = FOREVER
 """As the time when something happens: nothing will."""
-
-EARLIEST, LATEST = -62_135_596_800_000_000, 253_402_300_799_999_999
-"""The first and the last microsecond of the years 1 to 9999: what a timestamp can say."""
 
 
 class Probes(NamedTuple):

@@ -11,10 +11,11 @@ from slackwater.core.durations import Duration, format_duration, micros
 from slackwater.core.errors import ConfigError
 from slackwater.core.events import Roles
 from slackwater.core.kernel import Store
+from slackwater.core.names import column_names
 from slackwater.core.stage import Stage
+from slackwater.core.times import FIRST_TIME, LAST_TIME
 from slackwater.window.aggregate import Aggregate
 from slackwater.window.logic import WindowLogic
-from slackwater.window.schedule import EARLIEST, LATEST
 
 __all__ = ["Window"]
 
@@ -89,8 +90,7 @@ class Window(Stage):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "aggregates", tuple(self.aggregates))
-        group = (self.group,) if isinstance(self.group, str) else tuple(self.group)
-        object.__setattr__(self, "group", group)
+        object.__setattr__(self, "group", column_names(self.group))
         for name in ("range", "slide", "session"):
             length = getattr(self, name)
             if length is not None:
@@ -99,8 +99,8 @@ class Window(Stage):
         if not self.per_row:
             _check_lengths(self.range or self.session, self.slide)  # type: ignore[arg-type]
         _refuse_twice([a.name for a in self.aggregates], "aggregates are called")
-        _refuse_twice(group, "group columns are")
-        _refuse_clash(self._added(), () if self.per_row else group)
+        _refuse_twice(self.group, "group columns are")
+        _refuse_clash(self._added(), () if self.per_row else self.group)
 
     @property
     def per_row(self) -> bool:
@@ -141,9 +141,10 @@ def _check_lengths(span: int, slide: int | None) -> None:
         raise ConfigError(
             "slide cannot be longer than range; rows between windows would be in none",
             step="window", expected=f"at most {format_duration(span)}", got=format_duration(slide))
-    if span > LATEST - EARLIEST:
+    longest = LAST_TIME - FIRST_TIME
+    if span > longest:
         raise ConfigError("a window is longer than the years 1 to 9999, which windows lie in",
-                          step="window", expected=f"at most {format_duration(LATEST - EARLIEST)}",
+                          step="window", expected=f"at most {format_duration(longest)}",
                           got=format_duration(span))
 
 

@@ -16,8 +16,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from slackwater.core.errors import SnapshotError
+from slackwater.core.events import NEVER
 from slackwater.core.kernel import Store
-from slackwater.core.state.ipc import batch_of, ipc_batch, ipc_bytes
+from slackwater.core.state.ipc import ipc_batch, ipc_bytes, joined
 from slackwater.core.state.record import decode_schema, encode_schema
 from slackwater.core.state.runs import ROW_BYTES, Block, Held, Run, Sorted, handed_out
 from slackwater.core.state.sorted_rows import (
@@ -31,7 +32,6 @@ from slackwater.core.state.sorted_rows import (
 __all__ = ["Buffer", "Held", "Rows"]
 
 Int64 = NDArray[np.int64]
-_SMALLEST, _GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 _TINY = 64 * 1024  # runs of fewer bytes are of one class, then each class is four times as large
 _LIKE = 4  # so many runs of one class are merged
 _CLASSES = 6  # runs beyond the last class (64 MiB) stay as they are
@@ -62,7 +62,7 @@ class Rows:
         if len(parts) == 1:
             return parts[0]
         return Rows(np.concatenate([p.key for p in parts]), np.concatenate([p.time for p in parts]),
-                    np.concatenate([p.n for p in parts]), batch_of([p.payload for p in parts]))
+                    np.concatenate([p.n for p in parts]), joined([p.payload for p in parts]))
 
 
 class Buffer:
@@ -148,7 +148,7 @@ class Buffer:
         """The rows of all slots with time ≤ `limits[slot]`; none of a slot beyond `limits`."""
         found, limits = [], _plain(limits)
         for block in self._blocks():
-            if block.first <= limits[block.low:block.high + 1].max(initial=_SMALLEST):
+            if block.first <= limits[block.low:block.high + 1].max(initial=NEVER):
                 rows = self._read(block)
                 found.append((block, ranges_of_all(rows.slots, rows.starts, rows.cursor, rows.time,
                                                    limits)))

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-__all__ = ["adds_columns", "batch_of", "ipc_batch", "ipc_bytes", "widened"]
-
-
-def batch_of(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-    """One batch out of several with the same schema."""
-    if len(batches) == 1:
-        return batches[0]
-    return pa.concat_batches(batches)
+__all__ = ["adds_columns", "empty_rows", "ipc_batch", "ipc_bytes", "joined", "widened"]
 
 
 def adds_columns(old: pa.Schema, new: pa.Schema) -> bool:
@@ -36,6 +29,24 @@ def widened(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(
         [rows.column(field.name) if field.name in have else pa.nulls(rows.num_rows, field.type)
          for field in schema], schema=schema)
+
+
+def empty_rows(schema: pa.Schema | None) -> pa.RecordBatch:
+    """No rows, of these columns (None: of none); not all types have a builder, but all have nulls.
+
+    Examples
+    --------
+    >>> empty_rows(pa.schema([("at", pa.dictionary(pa.int8(), pa.timestamp("us")))])).num_rows
+    0
+    """
+    schema = pa.schema([]) if schema is None else schema
+    return pa.RecordBatch.from_arrays([pa.nulls(0, kind) for kind in schema.types], schema=schema)
+
+
+def joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    """One batch of them all; those without rows may have no columns yet."""
+    full = [b for b in batches if b.num_rows] or batches[:1]
+    return full[0] if len(full) == 1 else pa.concat_batches(full)
 
 
 def ipc_bytes(batch: pa.RecordBatch) -> bytes:

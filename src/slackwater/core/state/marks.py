@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slackwater.core.events import NEVER
+from slackwater.core.events import FOREVER, NEVER
 from slackwater.core.kernel import Store
 from slackwater.core.state.buffer import Held
 from slackwater.core.state.pages import Pages
@@ -63,7 +63,7 @@ class Marks(Pages):
             return
         self._greatest = max(self._greatest, int(time[known].max()))
         self._forget_least(slots)
-        least = int(np.argmin(np.where(known, time, np.iinfo(np.int64).max)))
+        least = int(np.argmin(np.where(known, time, FOREVER)))
         if self._least is not None and time[least] < self._least[1]:
             self._least = int(slots[least]), int(time[least])
 
@@ -102,7 +102,7 @@ class Marks(Pages):
         if self._least is None:
             self.need_all()
             time = self["time"]
-            least = int(np.argmin(np.where(time == NEVER, np.iinfo(np.int64).max, time)))
+            least = int(np.argmin(np.where(time == NEVER, FOREVER, time)))
             self._least = least, int(time[least])
         return self._least[1], self._greatest
 

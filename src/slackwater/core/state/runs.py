@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from slackwater.core.state.ipc import batch_of
+from slackwater.core.state.ipc import empty_rows, joined
 from slackwater.core.state.sorted_rows import (
     Ranges,
     cursors,
@@ -166,7 +166,7 @@ class Held:
     def payload(self, index: Int64) -> pa.RecordBatch:
         """The user's columns of the rows at `index`, in that order."""
         if len(index) == 0:
-            return pa.RecordBatch.from_pylist([], self.schema)
+            return empty_rows(self.schema)
         if len(self.parts) == 1:
             return _take(self.parts[0].rows, self.place[index])
         ends = np.cumsum([len(part.entry) for part in self.parts])
@@ -178,7 +178,7 @@ class Held:
                 if part.rows.order is not None:
                     mine = source == s
                     place[mine] = part.rows.order[place[mine]]
-            return batch_of([part.rows.payload for part in self.parts]).take(
+            return joined([part.rows.payload for part in self.parts]).take(
                 pa.array(place + starts[source]))
         by_source = np.argsort(source, kind="stable")
         taken, at = [], 0
@@ -188,7 +188,7 @@ class Held:
             at += count
         back = np.empty_like(by_source)
         back[by_source] = np.arange(len(by_source))
-        together = batch_of(taken)
+        together = joined(taken)
         return together if len(taken) == 1 else together.take(pa.array(back))
 
 

@@ -11,7 +11,9 @@ import pyarrow as pa
 from slackwater.core.events import FOREVER
 from slackwater.core.html import html_fields
 from slackwater.core.kernel import Out, Store
+from slackwater.core.layouts import laid_out, laid_out_schema
 from slackwater.core.names import BUCKET
+from slackwater.core.state.ipc import empty_rows
 from slackwater.correlate import Correlate
 from slackwater.query.correlate.names import PAIR
 from slackwater.query.correlate.parse import parse_correlate
@@ -41,6 +43,10 @@ class PairQuery:
     left: pa.Schema
     right: pa.Schema
     correlate: Correlate
+
+    def __post_init__(self) -> None:
+        for side in ("left", "right"):
+            object.__setattr__(self, side, laid_out_schema(getattr(self, side)))
 
     def _repr_html_(self) -> str:
         from slackwater.query.explain import explained_html
@@ -74,7 +80,8 @@ class PairLogic:
     def push(self, batch: pa.RecordBatch, side: str) -> Out:
         """Take rows of one side, ``"left"`` or ``"right"``, in arrival order."""
         at = 0 if side == "left" else 1
-        return self._selected(self._logic.push(self._config.plan.keep(batch, at), side))
+        rows = self._config.plan.keep(laid_out(batch), at)
+        return self._selected(self._logic.push(rows, side))
 
     def tick(self, now: int) -> Out:
         """Let time pass without a row."""
@@ -104,7 +111,7 @@ class PairLogic:
     def _selected(self, out: Out) -> Out:
         plan, pairs = self._config.plan, out.ready
         if not pairs.num_rows:
-            ready = pa.RecordBatch.from_pylist([], plan.schema)
+            ready = empty_rows(plan.schema)
         else:
             ready = plan.results(plan.keep(pairs, PAIR))
         return Out(ready, _plain(out.late), _plain(out.quarantined), out.notes)

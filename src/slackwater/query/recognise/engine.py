@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from slackwater.core.state.ipc import empty_rows
 from slackwater.pattern.texts import NO_TEXTS, texts_of
 from slackwater.query.expr.tree import Name
 from slackwater.query.recognise.coder import REAL, TEXT
@@ -190,7 +191,7 @@ class Engine:
         """Results in the order in which they became certain, as SELECT wants them."""
         plan = self._plan
         if not batches:
-            whole = pa.RecordBatch.from_pylist([], plan.matched)
+            whole = empty_rows(plan.matched)
         else:
             whole = pa.concat_batches(batches) if len(batches) > 1 else batches[0]
             trigger = np.concatenate([t for t, _ in keys])

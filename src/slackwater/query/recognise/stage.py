@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 
 from slackwater.core.events import Roles
 from slackwater.core.kernel import Store
+from slackwater.core.layouts import laid_out_schema
 from slackwater.core.outcome import outcome
 from slackwater.core.stage import Arrivals, Stage, Step, how_late
 from slackwater.core.state.buffer import Buffer, Rows
+from slackwater.core.state.ipc import empty_rows
 from slackwater.core.state.keys import Keys
 from slackwater.core.state.pages import Pages
 from slackwater.query.recognise.engine import Engine
@@ -52,6 +54,9 @@ class Recognise(Stage):
     schema: pa.Schema
     unit: str | None = None
     max_steps: int = 10_000_000
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "schema", laid_out_schema(self.schema))
 
     @cached_property
     def plan(self) -> Plan:
@@ -246,7 +251,7 @@ class RecogniseLogic(FollowerLogic):
 
     def blank(self) -> pa.RecordBatch:
         """No rows, of the input's columns."""
-        return pa.RecordBatch.from_pylist([], self._config.schema)
+        return empty_rows(self._config.schema)
 
     def identity(self) -> dict[str, Any]:
         """The query."""

@@ -14,7 +14,9 @@ from slackwater.core.durations import Duration
 from slackwater.core.errors import ConfigError
 from slackwater.core.events import FOREVER, Roles, event_times
 from slackwater.core.kernel import Out, Store
+from slackwater.core.layouts import laid_out, laid_out_schema
 from slackwater.core.names import column_names
+from slackwater.core.state.ipc import empty_rows
 from slackwater.query.expr.arrow import Columns
 from slackwater.query.expr.tree import Name
 from slackwater.query.select.parse import parse_select
@@ -76,6 +78,7 @@ class SelectQuery:
     max_delay: Duration | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "schema", laid_out_schema(self.schema))
         self.roles.check(self.schema.names, step="query")
         given = [name for name, value in (("DRATIO", self.tree.dratio), ("slack", self.slack),
                                           ("policy", self.policy)) if value is not None]
@@ -145,6 +148,7 @@ class SelectLogic:
     def push(self, batch: pa.RecordBatch) -> Out:
         """Take events, in arrival order."""
         plan, schema = self._config.plan, self._config.schema
+        batch = laid_out(batch)
         if batch.schema.names != schema.names or batch.schema.types != schema.types:
             raise ConfigError("the columns are not those of the query", step="query",
                               expected=schema, got=batch.schema)
@@ -195,7 +199,7 @@ class SelectLogic:
         plan, results = self._config.plan, out.ready
         schema = self._config.result_schema
         if results.num_columns == 0:
-            ready = pa.RecordBatch.from_pylist([], schema)
+            ready = empty_rows(schema)
         else:
             if plan.having is not None:
                 results = results.filter(plan.having.evaluate(self._reader(results),

@@ -29,17 +29,7 @@ class DelayRange(RecentDelays):
 
     Constant delays cause no disorder, so only their spread needs a buffer. Blind to a delay that
     grows while its spread stays the same.
-
-    Parameters
-    ----------
-    n
-        How many delays to look back over.
-    initial
-        Buffer time before the first arrival; with ``fill="wait"``, until n delays have been seen.
-    offset
-        Safety margin.
-    fill
-        While fewer than n delays have been seen: ``"use"`` those, or ``"wait"`` with `initial`.
+    Parameters: see `RecentDelays`.
 
     Examples
     --------

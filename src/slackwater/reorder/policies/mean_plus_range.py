@@ -37,17 +37,7 @@ class MeanPlusRange(RecentDelays):
     """Mean of the last n delays, plus their range, plus an offset: the paper's recommendation.
 
     The mean follows the level of the delays, the range their spread.
-
-    Parameters
-    ----------
-    n
-        How many delays to look back over.
-    initial
-        Buffer time before the first arrival; with ``fill="wait"``, until n delays have been seen.
-    offset
-        Safety margin.
-    fill
-        While fewer than n delays have been seen: ``"use"`` those, or ``"wait"`` with `initial`.
+    Parameters: see `RecentDelays`.
 
     Examples
     --------

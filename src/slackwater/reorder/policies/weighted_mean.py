@@ -39,17 +39,7 @@ class WeightedMean(RecentDelays):
     """Σ delay_i·w_i / Σ w_i over the last n, w_i = 2^(n−i)/n with i = 1 the newest, plus an offset.
 
     Calm over a long time; single outliers pass it by, and so do sudden changes.
-
-    Parameters
-    ----------
-    n
-        How many delays to look back over.
-    initial
-        Buffer time before the first arrival; with ``fill="wait"``, until n delays have been seen.
-    offset
-        Safety margin.
-    fill
-        While fewer than n delays have been seen: ``"use"`` those, or ``"wait"`` with `initial`.
+    Parameters: see `RecentDelays`.
 
     Examples
     --------

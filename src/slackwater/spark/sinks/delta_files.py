@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.fs
 import pyarrow.parquet as pq
 
-from slackwater.core.state.ipc import batch_of
+from slackwater.core.state.ipc import joined
 from slackwater.spark.packing import cast_to
 
 __all__ = ["FILES", "write_files"]
@@ -53,10 +53,10 @@ def write_files(uri: str, schema: pa.Schema, by: list[str]) -> Callable[[Batches
             waiting.append(batch)
             size += batch.nbytes
             if size >= _BYTES:
-                yield _written(uri, cast_to(batch_of(waiting), schema), by)
+                yield _written(uri, cast_to(joined(waiting), schema), by)
                 waiting, size = [], 0
         if size:
-            yield _written(uri, cast_to(batch_of(waiting), schema), by)
+            yield _written(uri, cast_to(joined(waiting), schema), by)
 
     return run
 
