@@ -99,7 +99,7 @@ def test_the_type_column_must_be_told_where_it_has_another_name(query: Query) ->
     assert (code, out) == (2, "")
     assert "type" in err
     Path("rows.csv").write_text(ROWS.replace("kind", "type"))
-    assert len(told(query, NEGATED, "--data", "rows.csv", "--slack", "10s")) == 1
+    assert len(told(query, NEGATED, "rows.csv", "--slack", "10s")) == 1
 
 
 def test_explain_prints_the_plan_and_reads_nothing(query: Query) -> None:
@@ -112,7 +112,9 @@ def test_explain_prints_the_plan_and_reads_nothing(query: Query) -> None:
 
 
 @pytest.mark.parametrize(("arguments", "says"), [
-    ((NEGATED,), "--data FILE"),
+    ((NEGATED,), "a FILE behind the query"),
+    ((NEGATED, "rows.csv", "--data", "rows.csv"), "the query reads one stream"),
+    (("rows.csv", "--file", "none.sql"), "with --file, the rows are named by --data"),
     ((NEGATED, *CSV, "--emit", "eagre"), "did you mean 'eager'"),
     ((NEGATED, *CSV, "--select", "strickt"), "did you mean 'strict'"),
     (("SELECT COUNT(*) FROM s [RANGE 1 s]", *CSV, "--emit", "eager"), "needs an EVENT query"),

@@ -34,6 +34,9 @@ def command(
              "EVENT SEQ(…) WHERE … WITHIN … RETURN …, or "
              "SELECT … FROM A a, B b WHERE |@a − @b| <= …; EXPLAIN in front prints the plan.",
     )] = None,
+    files: Annotated[list[str] | None, typer.Argument(
+        metavar="[[NAME=]FILE]...", show_default=False,
+        help="What it is run over, behind the query or with --data.")] = None,
     file: Annotated[str | None, typer.Option(
         "--file", metavar="FILE", show_default=False,
         help="Read the query from a file; -: from standard input.")] = None,
@@ -76,20 +79,21 @@ def command(
     report: options.Report = None,
 ) -> None:
     """Run a query over a file as if it were a stream. Standard error accounts for every row."""
-    if file == "-" and "-" in (data or ()):
+    data = [*(files or ()), *(data or ())]
+    if file == "-" and "-" in data:
         raise ConfigError("standard input cannot be both the query and its rows", step="query",
                           hint="write the query into a file")
     asked = query_text(text, file)
     kind = query_kind(asked)
-    options.check_outputs((out, late_out), [part for given in data or ()
+    options.check_outputs((out, late_out), [part for given in data
                                             for part in (given, given.partition("=")[2]) if part])
     if parse(asked).explain:
         plan = explain(asked, **query_options(kind, slack, policy, emit, select))
         typer.echo(to_json({"plan": plan.splitlines()}) if json else plan)
         return
     if not data:
-        raise ConfigError("there are no rows to query", step="query", expected="--data FILE",
-                          hint="only EXPLAIN … does without")
+        raise ConfigError("there are no rows to query", step="query",
+                          expected="a FILE behind the query", hint="only EXPLAIN … does without")
     if kind == "correlate":
         query_options(kind, slack, policy, emit, select)
         streams = streams_of(parse(asked))

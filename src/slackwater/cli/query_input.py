@@ -19,7 +19,8 @@ def query_text(text: str | None, file: str | None) -> str:
     """The query itself, or what is in the file (``-``: on standard input)."""
     if (text is None) == (file is None):
         raise ConfigError("asks for one query", step="query", expected="QUERY, or --file FILE",
-                          got="both" if text is not None else "neither")
+                          got="both" if text is not None else "neither",
+                          hint="with --file, the rows are named by --data" if text else None)
     if text is not None:
         return text
     try:
