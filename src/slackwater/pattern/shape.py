@@ -239,7 +239,8 @@ class _Maker:
         nodes = other.greedy
         if nodes is None or edge.to < nodes[1]:
             return False
-        if edge.turn is not None and edge.turn[0] <= nodes[0] and nodes[1] <= edge.turn[1]:
+        if edge.turn is not None and edge.turn is not other.turn and (
+                edge.turn[0] <= nodes[0] and nodes[1] <= edge.turn[1]):
             return False
         return not any(edge.to in one and nodes[0] in two for ranges in self.apart
                        for one in ranges for two in ranges if one is not two)
