@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -207,6 +208,11 @@ def likely(chance: Random, query: shapes.Query) -> list[dict[str, Any]]:
             time += chance.choice([1, 1, 1, 1, 2, 0])
             if way.within is not None and chance.random() < 0.5:
                 time = before + way.within // SECOND + chance.choice([0, 1])
+            if (way.arrow == "strict" or way.yields) and chance.random() < 0.4:
+                time = max(time, before + 2)
+                unwanted([(replace(way.part, least=1, types=()),)] if way.arrow == "strict" else [],
+                         (), range(before + 1, time))
+                unwanted([(greedy.part,) for greedy in way.yields], (), range(before + 1, time))
             if chance.random() < 0.1:
                 time = max(time, taken[0][0] + window + chance.choice([0, 0, 1]))
             unwanted([n.parts for n in way.passed], (before, time), range(before + 1, time))
