@@ -58,7 +58,7 @@ class Query:
     running: list[tuple[str, int, Test]] = field(default_factory=list)
     against: dict[str, list[Test]] = field(default_factory=dict)
     key: Callable[[Event], Any] = lambda event: None
-    skip: tuple[str, str | None] | None = None  # "past_last", "next", "first", "last" of a variable
+    skip: Skip | None = None  # "past_last", "next", "first", "last" of a variable
 
 
 def takes(part: Part, event: Event) -> bool:
@@ -324,31 +324,45 @@ def counted_match(query: Query, events: list[Event], select: str) -> Iterator[Bi
                     yield from go(start, t, e, e["time"] + query.window)
 
 
+Skip = tuple[str, str | None]
+Made = tuple[list[Event], list[Event], list[int]]
+
+
+def order_of(made: Made) -> Any:
+    """By first event, then by last, then earlier events, then more in the earlier variables."""
+    chain, _, counts = made
+    return (place(chain[0]), place(chain[-1]), list(map(place, chain)), [-n for n in counts])
+
+
+def stand(skip: Skip, made: list[Made]) -> list[tuple[int, tuple[int, int], bool]]:
+    """AFTER MATCH SKIP: which matches stand, and where (or behind what) the next may begin.
+
+    A match is its events in order, those of the variable that is skipped to, and how many events
+    each variable has.
+    """
+    to, _ = skip
+    kept: list[tuple[int, tuple[int, int], bool]] = []
+    for i in sorted(range(len(made)), key=lambda i: order_of(made[i])):
+        chain, run, _ = made[i]
+        head = place(chain[0])
+        if kept and (head < kept[-1][1] or (kept[-1][2] and head == kept[-1][1])):
+            continue
+        target = chain[-1] if to == "past_last" else chain[0]
+        if run:
+            target = run[0] if to == "first" else run[-1]
+        kept.append((i, place(target), to in ("past_last", "next")))
+    return kept
+
+
 def after_skipping(query: Query, standing: list[Binding]) -> list[Binding]:
-    """AFTER MATCH SKIP: by first event, then by last; each standing match moves the point."""
+    """Those that stand, each of which moves the point."""
     if query.skip is None:
         return standing
-    to, variable = query.skip
-
-    def order(binding: Binding) -> Any:
-        chain = flat(query, binding)
-        return (place(chain[0]), place(chain[-1]), list(map(place, chain)),
-                [-present(binding, p) for p in positives(query)])
-
-    kept: list[Binding] = []
-    point, behind = None, False
-    for binding in sorted(standing, key=order):
-        chain = flat(query, binding)
-        head = place(chain[0])
-        if point is not None and (head < point or (behind and head == point)):
-            continue
-        kept.append(binding)
-        target = chain[-1] if to == "past_last" else chain[0]
-        if variable is not None and binding[variable] not in (None, []):
-            run = binding[variable] if isinstance(binding[variable], list) else [binding[variable]]
-            target = run[0] if to == "first" else run[-1]
-        point, behind = place(target), to in ("past_last", "next")
-    return kept
+    _, variable = query.skip
+    parts = positives(query)
+    made = [(flat(query, b), flat(Query([p for p in parts if p.variable == variable], 0), b),
+             [present(b, p) for p in parts]) for b in standing]
+    return [standing[i] for i, _, _ in stand(query.skip, made)]
 
 
 def matches(query: Query, events: list[Event], select: str = "skip_till_any") -> Counter[Any]:

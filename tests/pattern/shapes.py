@@ -12,7 +12,18 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations, pairwise
 from typing import Any
 
-from tests.pattern.oracle import Binding, Event, Part, Test, place, takes
+from tests.pattern.oracle import (
+    Binding,
+    Event,
+    Made,
+    Part,
+    Skip,
+    Test,
+    order_of,
+    place,
+    stand,
+    takes,
+)
 
 Tree = Any
 
@@ -39,6 +50,7 @@ class Loop:
     most: float
     greedy: bool = False
     until: Part | None = None
+    inside: str | None = None  # what may lie between two rounds
     now: Tree = None  # what is left of the round
     done: int = 0
 
@@ -84,6 +96,11 @@ class Query:
     against: dict[str, list[Test]] = field(default_factory=dict)
     speaks: dict[str, set[str]] = field(default_factory=dict)  # a negated variable: of which others
     key: Callable[[Event], Any] = lambda event: None
+    skip: Skip | None = None
+
+
+class UndecidedError(Exception):
+    """Two matches go by the same events in the same order: their ids decide which comes first."""
 
 
 def empty(tree: Tree) -> tuple[Not, ...] | None:
@@ -168,7 +185,9 @@ def loop_ways(loop: Loop) -> tuple[list[Way], list[Way]]:
     pinned, normal = ([replace(w, rest=replace(loop, now=w.rest), between=w.between + stop,
                                at=w.at + stop) for w in some] for some in ways(loop.now))
     passed = empty(loop.now)
-    again = entered(passed, stop) if passed is not None and loop.done < loop.most else []
+    again = ([replace(w, arrow=loop.inside if w.arrow is None else w.arrow)
+              for w in entered(passed, stop)]
+             if passed is not None and loop.done < loop.most else [])
     greedy = loop.greedy and loop.done >= (0 if empty(loop.body) is not None else loop.least)
     return (pinned + again, normal) if greedy else (pinned, again + normal)
 
@@ -226,19 +245,43 @@ def matches(query: Query, events: list[Event], select: str) -> Counter[Any]:
 def judged(query: Query, events: list[Event], select: str,
            every: bool = False) -> tuple[Counter[Any], Counter[Any]]:
     """The matches, and the partial ones that time out (with `every`, as the query says ALL)."""
-    found: dict[Any, Any] = {}  # a match may be come by in several ways
-    timed: dict[Any, Any] = {}
+    found: Counter[Any] = Counter()
+    timed: Counter[Any] = Counter()
+    taken = [p.variable for p in query.parts if not p.negated]
     for key in {query.key(e) for e in events}:
         mine = sorted((e for e in events if query.key(e) == key), key=place)
-        made, partial = _of_partition(query, mine, select, every)
-        for bindings, into in ((made, found), (partial, timed)):
-            for binding in bindings:
-                runs = [(p.variable, as_list(binding[p.variable])) for p in query.parts
-                        if not p.negated]
-                into[tuple((v, tuple(map(id, run))) for v, run in runs)] = tuple(
-                    (v, tuple(e["_id"] for e in run)) for v, run in runs)
-    return (Counter(found.values()),
-            Counter(value for which, value in timed.items() if which not in found))
+        made, partial = (  # a match may be come by in several ways
+            {tuple((v, tuple(map(id, as_list(b[v])))) for v in taken): b for b in bindings}
+            for bindings in _of_partition(query, mine, select, every))
+        late = [b for which, b in partial.items() if which not in made]
+        whole = list(made.values())
+        if query.skip is not None:
+            whole, late = _after_skipping(query.skip, taken, whole, late)
+        for bindings, into in ((whole, found), (late, timed)):
+            into.update(tuple((v, tuple(e["_id"] for e in as_list(b[v]))) for v in taken)
+                        for b in bindings)
+    return found, timed
+
+
+def _after_skipping(skip: Skip, taken: list[str], whole: list[Binding],
+                    late: list[Binding]) -> tuple[list[Binding], list[Binding]]:
+    """The matches that stand, and the partial ones whose start none of them has skipped."""
+    def seen(b: Binding) -> Made:
+        runs = [as_list(b[v]) for v in taken]
+        return (sorted((e for run in runs for e in run), key=place),
+                as_list(b[skip[1]]) if skip[1] else [], [len(run) for run in runs])
+
+    made = [seen(b) for b in whole]
+    if any(x == y for x, y in pairwise(sorted(map(order_of, made)))):
+        raise UndecidedError
+    kept = stand(skip, made)
+
+    def starts(b: Binding) -> bool:
+        head = place(seen(b)[0][0])
+        before = [(point, behind) for i, point, behind in kept if place(made[i][0][0]) <= head]
+        return not before or not (head < before[-1][0] or before[-1] == (head, True))
+
+    return [whole[i] for i, _, _ in kept], [b for b in late if starts(b)]
 
 
 def as_list(got: Any) -> list[Event]:

@@ -234,13 +234,17 @@ class _Maker:
     def leaves(self, edge: _Edge, other: _Edge) -> bool:
         """Whether an edge leads past the greedy item that another one stays in or enters.
 
-        Another round of a loop around that item does not, and neither does an alternative to it.
+        Another round of a loop around that item does not, nor what goes on in the round before the
+        one in which the item stands, and neither does an alternative to it.
         """
         nodes = other.greedy
         if nodes is None or edge.to < nodes[1]:
             return False
-        if edge.turn is not None and edge.turn[0] <= nodes[0] and nodes[1] <= edge.turn[1]:
-            return False
+        if edge.turn is not other.turn:
+            if edge.turn is not None and edge.turn[0] <= nodes[0] and nodes[1] <= edge.turn[1]:
+                return False
+            if other.turn is not None and other.turn[0] <= edge.to < other.turn[1]:
+                return False
         return not any(edge.to in one and nodes[0] in two for ranges in self.apart
                        for one in ranges for two in ranges if one is not two)
 
