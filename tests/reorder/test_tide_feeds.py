@@ -52,7 +52,10 @@ def test_feeds(name, loss):
 BEYOND = {"heavy_heads": 3.0, "fast_stalls": 2.0}
 WAITS = {"heads_of_line": 5.5,  # a constant that gives up all stalls, just as many as may be late
          "whole_hours": 3.0,    # … or all that is two hours late
-         "commits": 10.0}       # patience comes down more slowly than they last
+         "commits": 10.0,       # patience comes down more slowly than they last
+         "sessions": 10.0,      # … and one that has sent once in hours is waited for as long again
+         "archive": 40.0,       # the least bound of thousands that are hardly known
+         "shifts": 10.0}        # who has gone home is waited for like one that stalls
 ROWS = 40_000
 
 
