@@ -234,7 +234,8 @@ def run(
         odd = _is_odd(g, s, t, excess, limit)
         weight = 1.0 - queued(s, t, now)
         again = odd and s.delay != NEVER and (
-            s.odd == 1 or (weight > _ALONE and abs(delay - s.delay) <= excess / _STEADY))
+            s.odd == 1 or (now > s.seen and weight > _ALONE
+                           and abs(delay - s.delay) <= excess / _STEADY))
         if again != (s.odd == 1):
             g.odd += 1 if again else -1
             s.odd = 1 if again else 0
