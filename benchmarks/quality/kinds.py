@@ -2,8 +2,8 @@
 
 Delays of many laws (light and heavy tails, steps, ramps, a daily rhythm), sources that keep their
 order and that do not, stalls and outages of the network, flushes and polls, sources that come, go
-and end, a receiver whose clock is behind, and one source whose clock is wrong.  The last seven were
-made after the first version of `Tide` was settled.
+and end, a receiver whose clock is behind, and one source whose clock is wrong.  The last eleven
+were made after the first version of `Tide` was settled, the last four of them later still.
 """
 
 from __future__ import annotations
@@ -280,11 +280,67 @@ def one_source(rng: np.random.Generator, rows: int) -> Stream:
     return time, time + lognormal(rng, rows, 0.1, 0.8), source
 
 
+def archive(rng: np.random.Generator, rows: int) -> Stream:
+    """Five thousand repositories, few of them busy, in whole seconds; one row in 200 is slow."""
+    time = np.sort(rng.uniform(0, 2 * 86_400, rows))
+    share = 1 / np.arange(1, 5001) ** 1.1
+    source = rng.choice(5000, rows, p=share / share.sum())
+    lag = rng.exponential(300, rows) * (rng.random(rows) < 0.005)
+    return np.floor(time), np.floor(time + lognormal(rng, rows, 2.0, 0.7) + lag), source
+
+
+def sessions(rng: np.random.Generator, rows: int) -> Stream:
+    """Users of an app, who send every half minute; one session in fifty is sent hours later."""
+    count, each = rows // 8, 12
+    begin = np.sort(rng.uniform(0, 2 * 86_400, count))
+    length = rng.exponential(120, count)
+    hours = rng.exponential(6 * 3600, count)
+    offline = rng.random(count) < 0.02
+    user = rng.integers(0, 20_000, count)
+    of = np.repeat(np.arange(count), each)
+    since = rng.uniform(0, 1, len(of)) * length[of]
+    sent = np.minimum(np.ceil(since / 30) * 30, length[of] + 1) + rng.exponential(0.3, count)[of]
+    arrival = begin[of] + np.where(offline[of], (length + hours)[of], np.maximum(sent, since))
+    kept = np.sort(np.argsort(arrival, kind="stable")[:rows])  # it ends while all goes on
+    names = np.unique(user[of][kept], return_inverse=True)[1]
+    return (begin[of] + since)[kept], arrival[kept], names.astype(np.int64)
+
+
+def copies(rng: np.random.Generator, rows: int) -> Stream:
+    """Ten senders, a batch every five seconds; one batch in ten is sent again within half a minute.
+    """
+    time, source = poisson(rng, rows)
+    turn = np.ceil(time / 5).astype(np.int64)
+    arrival = turn * 5 + source * 0.01
+    again = (rng.random((10, turn[-1] + 1)) < 0.1)[source, turn]
+    later = rng.uniform(1, 30, (10, turn[-1] + 1))[source, turn]
+    time, source = np.append(time, time[again]), np.append(source, source[again])
+    arrival = np.append(arrival, (arrival + later)[again])
+    kept = np.argsort(arrival, kind="stable")[:rows]
+    return time[kept], arrival[kept], source[kept]
+
+
+def shifts(rng: np.random.Generator, rows: int) -> Stream:
+    """Vehicles that report every half minute for some hours, are polled, and lose the network."""
+    span = rows * 30 / 120
+    begin = rng.uniform(-4 * 3600, span, int(120 * (span + 4 * 3600) / (6 * 3600)) + 1)
+    end = begin + rng.uniform(3, 9, len(begin)) * 3600
+    parts = [np.arange(max(b, 0) + rng.uniform(0, 30), max(e, 60), 30.0)
+             for b, e in zip(begin, end, strict=True)]
+    time = np.concatenate(parts)
+    source = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    time += rng.uniform(-1, 1, len(time))
+    order = np.argsort(time)[:rows]
+    time, source = time[order], np.unique(source[order], return_inverse=True)[1]
+    sent = stalled(time, time + lognormal(rng, len(time), 4, 0.6), source, rng, 5400, 60)
+    return np.floor(time), np.ceil(sent / 15) * 15, source
+
+
 KINDS: dict[str, Kind] = {kind.__name__: kind for kind in (
     swapped, kept, steady, heavy, heavy_heads, steps, ramp, bursts, daily, regular_stalls,
     fast_stalls, poisson_stalls, heads_of_line, outages, mixed_rates, flushes, polls, churn,
     receiver_behind, clock_behind, days_late, gps, whole_hours, commits, phones, partitions, plant,
-    one_source)}
+    one_source, archive, sessions, copies, shifts)}
 
 
 def events_of(name: str, seed: int, rows: int) -> Events:

@@ -49,10 +49,15 @@ def test_feeds(name, loss):
 
 # What cannot be met causally: a stall longer than all before, which holds more rows than may be
 # late.  The allowance is late ÷ loss; the wait is measured against the best constant in hindsight.
-BEYOND = {"heavy_heads": 3.0, "fast_stalls": 2.0}
+# Who sends a session hours later is a stranger: patience with such follows row by row.
+BEYOND = {"heavy_heads": 3.0, "fast_stalls": 2.0, "sessions": 1.5}
 WAITS = {"heads_of_line": 5.5,  # a constant that gives up all stalls, just as many as may be late
          "whole_hours": 3.0,    # … or all that is two hours late
-         "commits": 10.0}       # patience comes down more slowly than they last
+         "commits": 10.0,       # patience comes down more slowly than they last
+         "copies": 10.0,        # swaps are overestimated for some batches after one sent twice
+         "sessions": 10.0,      # … and one that has sent once in hours is waited for as long again
+         "archive": 40.0,       # the least bound of thousands that are hardly known
+         "shifts": 10.0}        # who has gone home is waited for like one that stalls
 ROWS = 40_000
 
 

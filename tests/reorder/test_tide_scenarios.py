@@ -150,6 +150,15 @@ def test_nobody_waits_for_a_clock_minutes_behind(rng):
     assert told.latency(30, 300, NAMES[:7]) < USUAL
 
 
+def test_what_is_sent_at_once_an_hour_late_is_late_and_no_wrong_clock(rng):
+    """Its rows have the same delay because they came together: that says nothing of its clock."""
+    rows = feed(rng) + [(90.0 + n, 3700.0 + 0.001 * n, "offline", n) for n in range(50)]
+    rows += regular(rng, "last", begin=3600, end=3720)
+    told = Told(Tide(), batch_of(rows))
+    assert (told.late["source"] == "offline").sum() == 50
+    assert told.notes["odd_rows"] == 0
+
+
 def test_every_row_says_why(rng):
     told = Told(Tide(), batch_of(feed(rng)))
     assert told.ready["_reason"].notna().all()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater import Reorder, Roles
-from slackwater.reorder.tide.source import edge_of, learn_delay, learn_gap, move_on
+from slackwater.reorder.tide.source import edge_of, learn_delay, learn_gap, move_on, queued
 from slackwater.reorder.tide.state import NEVER, fresh_source
 
 
@@ -64,7 +64,7 @@ def taught(gaps):
     s["frontier"] = 0
     for gap in gaps:
         s["count"] += 1
-        learn_gap(s, float(gap))
+        learn_gap(s, float(gap), 1.0)
     return s
 
 
@@ -95,10 +95,10 @@ def test_one_outlier_costs_little():
     s = taught([1000.0] * 200)
     before = edge_of(s, 2.0)
     s["count"] += 1
-    learn_gap(s, 1.0)
+    learn_gap(s, 1.0, 1.0)
     for _ in range(100):
         s["count"] += 1
-        learn_gap(s, 1000.0)
+        learn_gap(s, 1000.0, 1.0)
     assert before - edge_of(s, 2.0) < 250
 
 
@@ -117,6 +117,27 @@ def test_delays_are_followed_whatever_their_offset_and_scale(offset, scale):
     least, spread = follow(offset + scale * rng.exponential(1.0, 2000))
     assert least - offset == pytest.approx(0, abs=0.3 * scale)
     assert spread == pytest.approx(scale, rel=0.5)
+
+
+def test_of_a_sources_first_delays_one_long_one_is_no_rule_and_two_are():
+    _, calm = follow([0.0, 1.0, 1.0, 1.0, 1.0])
+    _, once = follow([0.0, 1.0, 10_000.0, 1.0, 1.0])
+    _, twice = follow([0.0, 1.0, 10_000.0, 10_000.0, 1.0])
+    assert once < 10 * calm
+    assert twice > 1000
+
+
+def test_events_sent_again_together_are_one_observation():
+    """A batch of fifty events, a second apart, comes once more thirty seconds later, at once."""
+    s = source()
+    s["frontier"], s["seen"], s["delay"] = 100_000, 130_000, 31_000  # the first copy has come
+    weights = [1.0 - queued(s, 100_000, 130_000)]
+    for k in range(1, 50):
+        s["seen"], s["delay"] = 130_000, 31_000 - 1000 * k
+        weights.append(1.0 - queued(s, 100_000 + 1000 * k, 130_000))
+    assert sum(weights) <= 1.0
+    s["seen"], s["delay"] = 130_000, 31_000
+    assert queued(s, 98_000, 130_000) == 0.0, "it is older than its predecessor: it swapped places"
 
 
 def test_a_step_is_followed_and_one_outlier_is_not():

@@ -21,6 +21,7 @@ from slackwater.reorder.tide.control import (
 )
 from slackwater.reorder.tide.heap import top_of, update
 from slackwater.reorder.tide.source import (
+    MISSED,
     edge_of,
     is_old,
     learn_delay,
@@ -58,11 +59,11 @@ _TIMES = 3        # … until so many times as many rows as sources have come
 _GUARD = 0.1      # a stranger is expected for so many / loss rows after the last one
 _SILENCES = 3.0   # a source is absent after so many times its longest silence,
 _REACHES = 4.0    # and so many times its reach
-_MISSED = 8.0     # a source that misses so many of its events is held up, not just quiet
 _WRONG = 1000.0   # a clock is wrong if it is off by so many times the usual spread,
 _BACK = 10.0      # (of a source that was right before: a tenth of that, behind its own frontier)
 _GAPS = 30.0      # and so many times the mean time between arrivals,
 _STEADY = 30.0    # and a delay like that comes again, within this part of it,
+_ALONE = 0.5      # and not behind the one before: what is sent at once has the same delay anyhow
 _MINORITY = 3     # unless it is more than one source in so many
 _STRETCH = 10.0   # late rows that a stretch of 10 / loss rows may have
 _RATE = 1 / 256   # of the mean time between arrivals
@@ -96,7 +97,7 @@ def _overdue_reach(s: Records, g: Records, loss: float) -> int:
     releases the same.  It stays where the silence itself tells that events are held up: those
     would be late if the wait for them were cut short by its own cost.
     """
-    if g.rows >= WARM_UP / loss and s.reach - s.least > _MISSED * s.gap:
+    if g.rows >= WARM_UP / loss and s.reach - s.least > MISSED * s.gap:
         return int(s.reach)
     return int(min(s.reach, reach_of(s, patience_of(g, s.patience), _waits(g))))
 
@@ -231,8 +232,10 @@ def run(
         excess = float(delay) - g.least
         limit = max(_WRONG * g.spread, _GAPS * g.gap)
         odd = _is_odd(g, s, t, excess, limit)
+        weight = 1.0 - queued(s, t, now)
         again = odd and s.delay != NEVER and (
-            s.odd == 1 or abs(delay - s.delay) <= excess / _STEADY)
+            s.odd == 1 or (now > s.seen and weight > _ALONE
+                           and abs(delay - s.delay) <= excess / _STEADY))
         if again != (s.odd == 1):
             g.odd += 1 if again else -1
             s.odd = 1 if again else 0
@@ -245,7 +248,7 @@ def run(
         g.top = max(g.top, t)
         if again:
             g.odd_rows += 1
-            s.delay = delay
+            s.delay, s.seen = delay, now
             if s.status != ABSENT and s.least - g.least > limit:
                 _place(s, ABSENT, si, heap, place, begin, size, keys)
             buffer[j] = float(now - g.theta) if g.theta != NEVER else 0.0
@@ -269,13 +272,13 @@ def run(
 
         # 4. what it teaches
         if odd:
-            s.delay = delay
+            s.delay, s.seen = delay, now
         else:
             learn_group(g, float(delay))
-            learn_delay(s, float(delay), g.spread, 1.0 - queued(s, t, now))
+            learn_delay(s, float(delay), g.spread, weight)
             # nobody waits for copies, unless too many of them are late
             if s.frontier != NEVER and (g.debt > _STRETCH or not is_old(s, t, sequence[j])):
-                learn_gap(s, float(t - s.frontier))
+                learn_gap(s, float(t - s.frontier), weight)
             learn_silence(s, now)
             move_on(s, t, sequence[j], g.theta)
             s.delay = delay

@@ -7,13 +7,15 @@ import numpy as np
 from slackwater.core.compiled import njit
 from slackwater.reorder.tide.state import NEVER, NO_SEQUENCE, Records
 
-__all__ = ["edge_of", "is_old", "learn_delay", "learn_gap", "learn_silence", "move_on", "overdue",
-           "queued", "reach_of"]
+__all__ = ["MISSED", "edge_of", "is_old", "learn_delay", "learn_gap", "learn_silence", "move_on",
+           "overdue", "queued", "reach_of"]
 
 _MEMORY = 1 / 64   # weight of a new observation in a mean, once there are that many
 _CLIP = 4.0        # an observation counts for no more than so many times the mean: one is no rule
 _DRIFT = 1 / 50    # the low end of delays rises so much more slowly than a mean would
 _SETTLED = 8       # so many events, and a rhythm counts
+_FIRST = 16.0      # of its first ones for no more than so much, or the greatest one before it
+MISSED = 8.0       # a source that misses so many of its events is held up, not just quiet
 _MARGIN = 10.0     # a rhythm foretells the low end of the gaps less so many times their spread
 _JUMP = 62         # sequence numbers further apart than this are a restart, not a gap
 
@@ -40,26 +42,33 @@ def reach_of(s: Records, patience: float, waits: bool) -> int:
 def overdue(s: Records, now: int) -> bool:
     """Whether it has been silent for longer than its delays explain.
 
-    One that is catching up (its last delay is beyond its reach) has as long as it was beyond.
+    One that is catching up (its last delay is beyond its reach) has as long as it was beyond, but
+    no longer than a source that is held up.
     """
-    return bool(now > max(s.edge + s.reach, s.seen + s.delay - s.reach))
+    return bool(now > max(s.edge + s.reach, s.seen + min(s.delay - s.reach, MISSED * s.gap)))
 
 
 @njit(cache=True)
 def queued(s: Records, time: int, now: int) -> float:
     """How far an event came behind its predecessor and not by itself, between 0 and 1.
 
-    What was held up together arrives faster than it was made: all of it is one observation.
+    What was held up (or is sent again) together arrives faster than it was made: all of it is one
+    observation.
     """
-    made = time - s.frontier
-    if s.frontier == NEVER or made <= 0:
+    if s.seen == NEVER:
         return 0.0
-    return 1.0 - min(1.0, (now - s.seen) / made)
+    last = s.seen - s.delay
+    made = time - (last if s.frontier == NEVER else min(s.frontier, last))
+    return 1.0 - min(1.0, (now - s.seen) / made) if made > 0 else 0.0
 
 
 @njit(cache=True)
 def learn_delay(s: Records, delay: float, spread: float, weight: float) -> None:
-    """Follow the low end of its delays, and their mean distance from it."""
+    """Follow the low end of its delays, and their mean distance from it.
+
+    What was queued behind another counts as far as it came by itself; `spread` is what is usual in
+    the group.
+    """
     if s.count == 0:
         s.least, s.spread = delay, spread
         return
@@ -69,17 +78,19 @@ def learn_delay(s: Records, delay: float, spread: float, weight: float) -> None:
         s.least += beyond if s.count < _SETTLED else max(beyond, -s.spread) / 4
     else:
         s.least += min(beyond, _CLIP * s.spread) * rate * _DRIFT
-    size = abs(beyond)
-    if s.count > _SETTLED:
-        size = min(size, _CLIP * s.spread + 1)  # one microsecond, lest nothing ever grows
+    most = _CLIP * s.spread
+    if s.count <= _SETTLED:  # its own mean is an accident yet
+        most = max(_FIRST * max(s.spread, spread), s.most)
+    size = min(abs(beyond), most + 1)  # one microsecond, lest nothing ever grows
+    s.most = max(s.most, abs(beyond))
     s.spread += (size - s.spread) * rate
 
 
 @njit(cache=True)
-def learn_gap(s: Records, gap: float) -> None:
+def learn_gap(s: Records, gap: float, weight: float) -> None:
     """Follow the mean and the low end of its gaps, and how far its events swap places."""
     rate = max(_MEMORY, 1.0 / s.count)
-    s.swap += (max(-gap, 0.0) - s.swap) * rate
+    s.swap += (max(-gap, 0.0) - s.swap) * rate * weight
     gap = max(gap, 0.0)
     if s.count == 1:
         s.low = s.gap = gap

@@ -44,6 +44,7 @@ SOURCE = np.dtype([
     ("patience", np.float64),  # its own factor of the patience
     ("least", np.float64),    # low end of its delays
     ("spread", np.float64),   # mean distance of its delays from `least`
+    ("most", np.float64),     # greatest of these distances
     ("swap", np.float64),     # mean distance of its events behind its frontier
     ("gap", np.float64),      # mean gap between its events' times
     ("low", np.float64),      # low end of these gaps
