@@ -39,7 +39,7 @@ demo: $(STAMP)  ## the whole story on local Spark: Spark alone and Slackwater ag
 	$(BIN)/slackwater demo
 
 # side by side: the tests of the one Spark session mostly wait for it, those of gateways and kills for
-# servers and clocks, the others compute; those that start a Spark of their own come after these
+# servers and clocks, the others compute; those that start a Spark of their own follow the gateways'
 KILLS := tests/spark/test_pipeline_kills.py
 ALONE := tests/spark/test_pipeline_on_connect.py tests/spark/test_run_dashboard.py \
   tests/spark/test_new_user.py
@@ -51,10 +51,10 @@ test: warm  ## everything: style, types, all tests
 
 others: $(STAMP)
 	$(BIN)/python -m pytest -q --ignore=tests/spark --ignore=tests/gateway
-	$(BIN)/python -m pytest -q $(ALONE)
 
 gateways: $(STAMP)
 	$(BIN)/python -m pytest -q tests/gateway $(KILLS)
+	$(BIN)/python -m pytest -q $(ALONE)
 
 onspark: $(STAMP)  ## the tests of the shared Spark session, with brokers and sinks
 	$(BIN)/python -m pytest -q tests/spark $(APART:%=--ignore=%)
