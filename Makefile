@@ -5,6 +5,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 WARM := $(VENV)/.warm
 
+# where it is set, each of the hundreds of processes that tests start compiles all modules anew
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup warm demo test others gateways quick onspark test-spark fuzz lint bench kill manual \
   newcomer lock clean
