@@ -5,8 +5,9 @@ that each of them has built in: what is compared is matching, not the parsing of
 go to CSV files on both sides.
 
 Ours are asked in both languages: as EVENT, and as MATCH_RECOGNIZE in PyFlink's own words.  All
-agree in this: our ``skip_till_next`` takes, from every A, the next B and then the next C; so does ``PATTERN (A X*? B Y*? C)`` with X any row but a B, Y any row but a C, and AFTER MATCH SKIP
-TO NEXT ROW.  Both have a clock that is the greatest time so far, and wait `SLACK` seconds.
+agree in this: our ``skip_till_next`` takes, from every A, the next B and then the next C; so does
+``PATTERN (A X*? B Y*? C)`` with X any row but a B, Y any row but a C, and AFTER MATCH SKIP TO NEXT
+ROW.  Both have a clock that is the greatest time so far, and wait `SLACK` seconds.
 
 Start-up is left out: of ours, the first micro-batch of a million rows; of PyFlink's, the time of a
 job over so many.  The next millions count.  Matches are compared over the first million.  PyFlink
