@@ -103,7 +103,8 @@ def at_once(spark: SparkSession, files: Path, folder: Path) -> float:
 
 
 def run() -> list[Result]:
-    spark = local_session("slackwater-bench")
+    # Spark's own Parquet writer dies of such rows in the heap of an embedded session
+    spark = local_session("slackwater-bench", extra={"spark.driver.memory": "3g"})
     folder = Path(tempfile.mkdtemp())
     try:
         files = folder / "files"
