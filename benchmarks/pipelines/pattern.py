@@ -116,9 +116,10 @@ def read(folder: Path) -> Found:
 def matched(df: DataFrame, out: Path, text: str, batches: int,
             slack: Any = f"{SLACK}s") -> list[float]:
     """Seconds of each of so many micro-batches."""
-    roles = {"time": "ts", "arrival": "arrival", "unit": "ms", "slack": slack, "quiet": None}
-    found = (match(df, text, type="kind", select="skip_till_next", **roles)
-             if text.startswith("EVENT") else query(df, text, **roles))
+    roles = {"time": "ts", "arrival": "arrival", "unit": "ms", "quiet": None}
+    wait = {"slack" if isinstance(slack, str) else "policy": slack}
+    found = (match(df, text, type="kind", select="skip_till_next", slack=slack, **roles)
+             if text.startswith("EVENT") else query(df, text, **wait, **roles))
     run = (ready(found).select("id", "a", "b", "c").writeStream.format("csv")
            .option("path", str(out)).option("checkpointLocation", str(out) + ".checkpoint")
            .start())
