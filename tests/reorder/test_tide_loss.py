@@ -55,6 +55,33 @@ def test_the_long_run_share_of_late_events_keeps_the_target(loss, source):
     assert max(shares) > 0.2 * loss, "a policy that never dares is not what was asked for"
 
 
+def stalling(seed, rate=10_000, seconds=100, devices=100):
+    """A fast stream of devices that stall once a minute, for four seconds on average."""
+    rng = np.random.default_rng(seed)
+    time = np.sort(rng.uniform(0, seconds, rate * seconds))
+    device, arrival = rng.integers(0, devices, len(time)), time + rng.lognormal(-3, 0.6, len(time))
+    for one in range(devices):
+        mine = np.flatnonzero(device == one)
+        for begin in np.cumsum(rng.exponential(60, 20)):
+            end = begin + rng.exponential(4)
+            held = mine[(arrival[mine] >= begin) & (arrival[mine] < end)]
+            arrival[held] = end + rng.uniform(0, 0.2, len(held))
+    order = np.argsort(arrival, kind="stable")
+    return pa.record_batch({"time": START + (time[order] * 1e6).astype(np.int64),
+                            "arrival": START + (arrival[order] * 1e6).astype(np.int64),
+                            "source": device[order]})
+
+
+def test_stalls_of_a_fast_stream_are_paid_back():
+    """Each has hundreds of rows: with 300 rows of debt at most, 1.7 times the loss is late."""
+    kernel = Reorder(Tide(loss=0.01), Roles("time", "arrival", source="source", unit="us"))
+    shares = []
+    for seed in range(3, 7):
+        rows = stalling(seed)
+        shares.append(kernel.start().push(rows).late.num_rows / rows.num_rows)
+    assert np.mean(shares) <= 1.5 * 0.01
+
+
 FEEDS = {
     "regular": Feed(sources=20, rate=Regular("500ms"), in_order=True),
     "jittered, swapped": Feed(rate=Jittered("200ms")),

@@ -39,7 +39,8 @@ _OWN = 0.25      # a source's own factor falls no lower: else the common one wou
                  # it takes more of the rises than of the falls, and newcomers have all of it
 _TWICE = 2.0     # patience falls quickly to no less than twice the peak
 _CREDIT = 3.0    # late rows that a long calm may save up: a stretch may have so many more
-_DEBT = 300.0    # late rows beyond the target that are paid back at most: thirty stretches' worth
+_DEBT = 300.0    # late rows beyond the target that are paid back at most: thirty stretches' worth,
+                 # or what as many rows as there have been pay back: stalls of fast streams are long
 _FAST = 1 / 512  # per arrival, while patience is beyond all that was ever needed;
 _GUESSED = 4.0   # so many times that in the warm-up: what it starts with is a guess
 _SETTLED = 8     # after so many events of a source, what its next ones need counts
@@ -67,7 +68,8 @@ def count_row(g: Records, late: bool, disordered: bool, loss: float) -> None:
     As long as no more rows are out of order than may be late, there is nothing to wait for.
     """
     g.disorder = min(max(g.disorder + (1.0 if disordered else 0.0) - loss, -_CREDIT), _DEBT)
-    g.debt = min(max(g.debt + (1.0 if late else 0.0) - loss, -_CREDIT), _DEBT)
+    most = max(_DEBT, loss * g.rows)
+    g.debt = min(max(g.debt + (1.0 if late else 0.0) - loss, -_CREDIT), most)
     if g.rows == np.int64(WARM_UP / loss):
         g.debt = min(g.debt, 0.0)  # the promise begins here
 

@@ -52,7 +52,8 @@ class Tide(Policy):
 
     - **Promise.**  After a warm-up of ``10 / loss`` rows, at most the share `loss` of the rows is
       late over any stretch as long.  A first burst beyond all that was seen before cannot be
-      foreseen; the notes then show the debt, which is paid back (at most 300 rows of it).
+      foreseen; the notes then show the debt, which is paid back (at most 300 rows
+      of it, or `loss` of the rows so far).
     - **Sources** that are silent for longer than ever (three times, and four times their delays)
       are not waited for until they come back.  After a new or absent source has come, the next one
       is expected for ``0.1 / loss`` rows.  Declared sources are expected from the start.
