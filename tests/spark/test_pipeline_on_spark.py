@@ -201,6 +201,23 @@ def test_a_sink_that_fails_stops_everything(tmp_path, spark):
     assert clean.num_rows + len(late) + len(bad) == table.num_rows
 
 
+def test_a_few_rows_are_one_file(tmp_path, spark):
+    """Though two tasks have made them, each of its own keys."""
+    write_files(feed(200, keys=12), tmp_path / "in", 1)
+    file = write(tmp_path, """
+name: few
+sources:
+  raw: {kind: files, path: in, format: parquet}
+steps:
+  clean: {reorder: raw, arrival: arrival, by: [key]}
+sinks:
+  clean: {from: clean, kind: json, path: clean}
+""")
+    run_pipeline(load(file), spark, until_done=True)
+    batches = [len(list(folder.glob("part-*"))) for folder in (tmp_path / "clean").iterdir()]
+    assert set(batches) == {1}
+
+
 def test_sql_that_spark_refuses(tmp_path, spark):
     write_files(feed(200), tmp_path / "in", 1)
     with pytest.raises(ConfigError, match=r"steps\.high\.sql"):
