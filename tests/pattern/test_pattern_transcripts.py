@@ -58,10 +58,10 @@ def test_matches_in_any_order(case: dict[str, Any], emit: str) -> None:
     ordered = sorted(events.values(), key=lambda e: e["time"])
     chance = random.Random(case["name"])
     orders = [ordered, ordered[::-1], *(chance.sample(ordered, len(ordered)) for _ in range(3))]
-    ids = set()
+    ids, kernel = set(), kernel_of(case, emit)
     for i, order in enumerate(orders):
         one_by_one = list(range(len(order))) if i % 2 else []
-        tally = harness.run(kernel_of(case, emit), order, one_by_one, restarts=i == 3)
+        tally = harness.run(kernel, order, one_by_one, restarts=i == 3)
         assert sorted(tally.standing.values(), key=repr) == sorted(want, key=repr), order
         assert sorted(tally.timed_out.values(), key=repr) == sorted(late, key=repr), order
         ids.add(frozenset(tally.standing))
