@@ -1,11 +1,12 @@
-"""The controller of `Tide`: how patient the group is, and each source's part in it.
+"""The controller of `Tide`'s sources: how patient the group is, and each source's part in it.
 
-Patience is a pure number: a source is waited for until `least + patience · spread` of its delays.
-An event is late only if its own source's bound was passed, so each late event has a source that
-answers for it: its patience grows.  At each arrival one source's bound is the least, the *binder*:
-the others wait for it, and its patience shrinks, by `loss` times as much.  Summed up over all
-sources, late events and `loss` times the arrivals cancel: the share of late events tends to `loss`
-(adaptive conformal inference), and nobody pays who costs nobody a wait.
+Patience is a pure number: a source is waited for until `least + patience · spread` of its delays,
+but for no longer than twice the longest delay (`allow`).  An event is late only if its own
+source's bound was passed, so each late event has a source that answers for it: its patience grows.
+At each arrival one source's bound is the least, the *binder*: the others wait for it, and its
+patience shrinks, by `loss` times as much.  Summed up over all sources, late events and `loss` times
+the arrivals cancel: the share of late events tends to `loss` (adaptive conformal inference), and
+nobody pays who costs nobody a wait.
 
 Most of each rise goes to what all have in common, so that many sources learn as fast as one; of
 each fall it is half, so that those who are waited for in vain are told from the others.  New and
@@ -17,36 +18,22 @@ from __future__ import annotations
 import numpy as np
 
 from slackwater.core.compiled import njit
-from slackwater.reorder.tide.state import NOBODY, STRANGERS, Records
+from slackwater.reorder.tide.account import CREDIT, SETTLED, STEP, WARM_UP, step_of
+from slackwater.reorder.tide.state import FAR, NOBODY, STRANGERS, Records
 
-__all__ = [
-    "WARM_UP",
-    "answer",
-    "answer_for_stranger",
-    "count_row",
-    "look_at",
-    "patience_of",
-    "pay",
-    "stranger_reach",
-]
+__all__ = ["allow", "answer", "answer_for_stranger", "binder_code", "patience_of", "pay",
+           "stranger_reach", "wait_for"]
 
-WARM_UP = 10.0   # the warm-up takes so many / loss rows: what is promised over as many holds after
-_ETA = 0.1       # a late event makes patience grow by this part; as slow as bursts allow
-_LEAST = 2.0     # least patience: twice the usual is what a queue grows by between two looks at it
+_LEAST = 2.0     # least patience: a queue may double between two looks at it
 _BEYOND = 1.5    # patience grows to so many times what a late event needed: the next needs more
+_LONGEST = 2.0   # nobody is waited for longer than so many times the longest delay
+_CHEAP = 0.1     # where the sources wait so much less than the plain buffer, both are doubled
 _SHARED = 0.75   # of what one source has taught is for all: stalls of one foretell those of others
 _OWN = 0.25      # a source's own factor falls no lower: else the common one would grow for ever, as
                  # it takes more of the rises than of the falls, and newcomers have all of it
-_TWICE = 2.0     # patience falls quickly to no less than twice the peak
-_CREDIT = 3.0    # late rows that a long calm may save up: a stretch may have so many more
-_DEBT = 300.0    # late rows beyond the target that are paid back at most: thirty stretches' worth,
-                 # or what as many rows as there have been pay back: stalls of fast streams are long
 _FAST = 1 / 512  # per arrival, while patience is beyond all that was ever needed;
+_FIRST = 8.0     # the longest of the first delays is no longer than so many times the median
 _GUESSED = 4.0   # so many times that in the warm-up: what it starts with is a guess
-_SETTLED = 8     # after so many events of a source, what its next ones need counts
-_NEWS = 0.25     # an arrival that repeats its predecessor's delay still counts so much
-_RANK = 1 / 16   # steps of the median, at first …
-_SLOW = 1 / 64   # … and later
 
 
 @njit(cache=True)
@@ -56,61 +43,51 @@ def patience_of(g: Records, factor: float) -> float:
 
 
 @njit(cache=True)
-def stranger_reach(g: Records, patience: float) -> int:
+def _is_cheap(g: Records) -> bool:
+    return bool(g.wait_sources < _CHEAP * g.wait_buffer)
+
+
+@njit(cache=True)
+def wait_for(g: Records, s: Records) -> float:
+    """For how long a source is waited for, beyond the low end of its delays."""
+    if g.disorder <= 0:
+        return 0.0
+    return float(min(patience_of(g, s.patience) * s.spread, s.allowed))
+
+
+@njit(cache=True)
+def allow(g: Records, s: Records, loss: float) -> None:
+    """Limit the wait for a source to twice the longest delay of all.
+
+    What it starts with is a guess, and longer: that may stay, or fall, but it does not grow.
+    """
+    most = (2 * _LONGEST if _is_cheap(g) else _LONGEST) * g.longest
+    if g.rows < SETTLED or (s.count == 1 and g.rows < WARM_UP / loss):
+        s.allowed = float(FAR)
+    elif s.count == 1:
+        s.allowed = most
+    else:
+        s.allowed = max(most, min(s.allowed, patience_of(g, s.patience) * s.spread))
+
+
+@njit(cache=True)
+def stranger_reach(g: Records, patience: float, loss: float) -> int:
     """How long after its time an event of an unknown source will hardly arrive."""
-    return int(np.ceil(g.least + (patience * g.spread if g.disorder > 0 else 0.0)))
-
-
-@njit(cache=True)
-def count_row(g: Records, late: bool, disordered: bool, loss: float) -> None:
-    """Add up late rows, and rows out of order, beyond the target.
-
-    As long as no more rows are out of order than may be late, there is nothing to wait for.
-    """
-    g.disorder = min(max(g.disorder + (1.0 if disordered else 0.0) - loss, -_CREDIT), _DEBT)
-    most = max(_DEBT, loss * g.rows)
-    g.debt = min(max(g.debt + (1.0 if late else 0.0) - loss, -_CREDIT), most)
-    if g.rows == np.int64(WARM_UP / loss):
-        g.debt = min(g.debt, 0.0)  # the promise begins here
-
-
-@njit(cache=True)
-def look_at(g: Records, s: Records, delay: float, loss: float) -> float:
-    """See what an event would have needed; how much it tells that its predecessor did not."""
-    news = 1.0
-    if s.count > 0:
-        news = min(1.0, abs(delay - s.delay) / max(s.spread, 1.0))
-    g.evidence += news
-    if s.count > _SETTLED:
-        score = (delay - s.least) / max(s.spread, 1.0)
-        g.peak = max(g.peak * (1 - loss / WARM_UP), score)
-    return max(news, _NEWS)
-
-
-@njit(cache=True)
-def _fall(g: Records, by_clock: bool, fast: float, news: float, loss: float) -> float:
-    """By which part patience with the binder falls, at least `fast`.
-
-    The more credit, the faster; not while there is debt.  A binder that is held back by its
-    frontier costs only what would be waited anyhow, and pays only from full credit.
-    """
-    credit = max(-g.debt, 0.0)
-    step = 0.0
-    if by_clock:
-        step = _ETA * loss * credit
-    elif credit >= _CREDIT - loss:
-        step = _ETA * loss
-    if g.debt <= 0 or g.rows < WARM_UP / loss:
-        step = max(step, fast * max(credit, 1.0))
-    return step * news
+    if g.disorder <= 0:
+        return int(np.ceil(g.least))
+    most = float(FAR)
+    if g.rows >= SETTLED:
+        most = _LONGEST * g.longest * max(1.0, WARM_UP / (loss * g.rows))
+    return int(np.ceil(g.least + min(patience * g.spread, most)))
 
 
 @njit(cache=True)
 def _rise(g: Records, patience: float, need: float) -> float:
     """By which factor patience grows after a late event that needed so much of it."""
-    if _BEYOND * need <= patience or g.debt <= 0:
+    beyond = 2 * _BEYOND if _is_cheap(g) else _BEYOND
+    if beyond * need <= patience or g.debt_sources <= 0:
         return 1.0
-    return float(min(1 + _ETA, _BEYOND * need / patience))
+    return float(min(1 + STEP, beyond * need / patience))
 
 
 @njit(cache=True)
@@ -131,22 +108,23 @@ def answer_for_stranger(g: Records, delay: float) -> None:
 
 
 @njit(cache=True)
-def learn_group(g: Records, delay: float) -> None:
-    """Follow the low end of all delays, and the median distance from it: half may be wrong."""
-    if g.rows == 1:
-        g.least = delay
-        return
-    rate = max(_SLOW, 1.0 / g.rows)
-    beyond = delay - g.least
-    if beyond < 0:
-        g.least += beyond if g.rows < 8 else max(beyond, -g.spread) / 4
-    else:
-        g.least += min(beyond, 4 * g.spread) * rate / 50
-    if g.rows <= 8:
-        g.spread += (abs(beyond) - g.spread) * rate
-        return
-    rank = 1 + (_RANK if g.rows < 256 else _SLOW)
-    g.spread = max(g.spread * rank if abs(beyond) > g.spread else g.spread / rank, 1.0)
+def _fall(g: Records, by_clock: bool, fast: float, wait: float, loss: float) -> float:
+    """By which part patience with a binder that is waited for so long falls, at least `fast`.
+
+    The more credit, the faster; not while there is debt, nor where there is next to nothing to be
+    gained.  A binder that is held back by its frontier costs only what would be waited anyhow, and
+    pays only from full credit.
+    """
+    if _is_cheap(g):
+        return 0.0
+    credit, step = max(-g.debt_sources, 0.0), 0.0
+    if by_clock:
+        step = step_of(g, wait, loss) * loss * credit
+    elif credit >= CREDIT - loss:
+        step = step_of(g, wait, loss) * loss
+    if g.debt_sources <= 0 or g.rows < WARM_UP / loss:
+        step = max(step, fast * max(credit, 1.0))
+    return step
 
 
 @njit(cache=True)
@@ -156,7 +134,7 @@ def binder_code(source: int, by_clock: bool) -> int:
 
 
 @njit(cache=True)
-def pay(g: Records, sources: Records, news: float, loss: float) -> int:
+def pay(g: Records, sources: Records, loss: float) -> int:
     """Charge the binder of this instant; its source, if that is one.
 
     Patience beyond all that was needed falls quickly once the clock decides.  In the warm-up it is
@@ -165,24 +143,27 @@ def pay(g: Records, sources: Records, news: float, loss: float) -> int:
     """
     if g.binder == NOBODY:
         return -1
-    # n events that told something have not shown what happens once in more than n
-    enough = _TWICE * g.peak * max(1.0, 1.0 / max(g.evidence * loss, 1e-9))
+    # n events have not shown what happens once in more than n; the first ones may be wrong
+    longest = g.longest if g.rows >= SETTLED else min(g.longest, _FIRST * g.spread)
+    enough = _LONGEST * longest * max(1.0, 1.0 / (loss * g.rows))
     if g.binder == STRANGERS:
-        step = _fall(g, True, _FAST if g.stranger > enough else 0.0, news, loss)
-        g.stranger = max(g.stranger * (1 - step), _LEAST)
+        wait = g.stranger * g.spread
+        fall = _fall(g, True, _FAST if wait > enough else 0.0, wait, loss)
+        g.stranger = max(g.stranger * (1 - fall), _LEAST)
         return -1
     at = g.binder // 2
     s, by_clock, fast = sources[at], g.binder % 2 == 0, 0.0
-    if g.patience * s.patience > enough:
+    wait = float(s.reach) - s.least
+    if wait > enough:
         if (g.rows < WARM_UP / loss and s.edge <= s.frontier
-                and g.now - s.edge > s.least + enough * s.spread):
+                and g.now - s.edge > s.least + enough):
             fast = _GUESSED * _FAST
         elif by_clock:
             fast = _FAST
-    step, own = _fall(g, by_clock, fast, news, loss), s.patience
+    fall, own = _fall(g, by_clock, fast, wait, loss), s.patience
     if g.patience * own > _LEAST:
-        own = max(own * (1 - step / 2), _OWN)
+        own = max(own * (1 - fall / 2), _OWN)
     if g.patience > _LEAST:
-        g.patience *= (1 - step) * s.patience / own  # what its own part does not take, all take
+        g.patience *= (1 - fall) * s.patience / own  # what its own part does not take, all take
     s.patience = own
     return int(at)

@@ -20,6 +20,7 @@ from slackwater.reorder.tide.loop import (
     MEETING,
     NEW,
     ODD,
+    PLAIN,
     SEQUENCE_GAP,
     SILENT,
     SLOW,
@@ -52,6 +53,8 @@ def words_for_ready(why: Int64, whom: Int64, value: Int64, names: Names | None) 
             return ("declared sources not heard yet: ", _text(value[at]))
         if kind == CUT:
             return ("max_timeout: not waited for longer",)
+        if kind == PLAIN:
+            return ("waited ", _seconds(value[at]), " s, a buffer for all sources")
         assert kind == UNKNOWN
         return ("waited ", _seconds(value[at]), " s for absent or new sources")
 
@@ -84,7 +87,8 @@ def promise(groups: Records, total: Mapping[str, int], loss: float,
             longest: int | None) -> dict[str, Any]:
     """How the promise is kept: late rows beyond the target (`debt`), and rows that do not count.
 
-    `patience` and `debt` are those of the worst of these groups, the others are counted over all;
+    `patience` and `debt` are those of the worst of these groups, `by_buffer` is how many of them
+    follow the plain buffer; the others are counted over all;
     `warning` is there if a promise cannot be kept.
     """
     heard = groups[groups["rows"] > 0]
@@ -92,6 +96,7 @@ def promise(groups: Records, total: Mapping[str, int], loss: float,
     found: dict[str, Any] = {
         "debt": float(heard["debt"].max(initial=0.0)),
         "patience": float(heard["patience"].max(initial=0.0)),
+        "by_buffer": int(heard["plain"].sum()),
         "odd_rows": total["odd_rows"],
         "cut": cut,
     }

@@ -7,19 +7,33 @@ from numpy.typing import NDArray
 
 from slackwater.core.compiled import njit
 from slackwater.core.release import Walk, advance_to, take
-from slackwater.reorder.tide.control import (
+from slackwater.reorder.tide.account import (
+    SETTLED,
+    STRETCH,
     WARM_UP,
+    count_row,
+    learn_group,
+    learn_longest,
+    settle,
+)
+from slackwater.reorder.tide.control import (
+    allow,
     answer,
     answer_for_stranger,
     binder_code,
-    count_row,
-    learn_group,
-    look_at,
     patience_of,
     pay,
     stranger_reach,
+    wait_for,
 )
 from slackwater.reorder.tide.heap import top_of, update
+from slackwater.reorder.tide.plain import (
+    behind,
+    choose,
+    learn_buffer,
+    note_top,
+    plain_threshold,
+)
 from slackwater.reorder.tide.source import (
     MISSED,
     edge_of,
@@ -50,7 +64,7 @@ Float64 = NDArray[np.float64]
 Bool = NDArray[np.bool_]
 
 # why an event left when it did, and why another is late: what the words of explain.py are made of
-CAUGHT_UP, SILENT, SEQUENCE_GAP, MEETING, UNHEARD, UNKNOWN, CUT = range(7)
+CAUGHT_UP, SILENT, SEQUENCE_GAP, MEETING, UNHEARD, UNKNOWN, CUT, PLAIN = range(8)
 BEHIND, NEW, BACK, SLOW, SWAPPED, EARLY, ODD = range(7)
 
 _MEET = 30        # at most so many rows are held back at the start (per declared source) …
@@ -65,7 +79,6 @@ _GAPS = 30.0      # and so many times the mean time between arrivals,
 _STEADY = 30.0    # and a delay like that comes again, within this part of it,
 _ALONE = 0.5      # and not behind the one before: what is sent at once has the same delay anyhow
 _MINORITY = 3     # unless it is more than one source in so many
-_STRETCH = 10.0   # late rows that a stretch of 10 / loss rows may have
 _RATE = 1 / 256   # of the mean time between arrivals
 
 
@@ -77,11 +90,6 @@ def _note(changed: Int64, source: int) -> None:
         changed[flags + source] = 1
         changed[0] += 1
         changed[changed[0]] = source
-
-
-@njit(cache=True)
-def _waits(g: Records) -> bool:
-    return bool(g.disorder > 0)
 
 
 @njit(cache=True)
@@ -99,7 +107,7 @@ def _overdue_reach(s: Records, g: Records, loss: float) -> int:
     """
     if g.rows >= WARM_UP / loss and s.reach - s.least > MISSED * s.gap:
         return int(s.reach)
-    return int(min(s.reach, reach_of(s, patience_of(g, s.patience), _waits(g))))
+    return int(min(s.reach, reach_of(s, wait_for(g, s))))
 
 
 @njit(cache=True)
@@ -112,12 +120,12 @@ def _is_lull(g: Records, silence: int) -> bool:
 def _limits(g: Records, now: int, lull: bool, loss: float, alone: bool,
             start: float) -> tuple[int, int]:
     """The bound that strangers set, and why."""
-    if g.rows < min(_MEET, _TIMES * g.met) and not lull:
+    if g.turns < min(_MEET, _TIMES * g.met) and not lull:
         return NEVER, MEETING
-    if g.missing > 0 and g.rows < _MEET * (g.met + g.missing):
-        return now - stranger_reach(g, start), UNHEARD
-    if not alone and g.rows - g.joined <= _GUARD / loss:
-        return now - stranger_reach(g, g.stranger), UNKNOWN
+    if g.missing > 0 and g.turns < _MEET * (g.met + g.missing):
+        return now - stranger_reach(g, start, loss), UNHEARD
+    if not alone and g.turns - g.joined <= _GUARD / loss:
+        return now - stranger_reach(g, g.stranger, loss), UNKNOWN
     return int(FAR), CAUGHT_UP
 
 
@@ -164,7 +172,7 @@ def _threshold(g: Records, sources: Records, now: int, lull: bool, least: int, w
     by_strangers, why = _limits(g, now, lull, loss, alone, start_patience)
     theta, binder, whom = least, NOBODY, who
     if least >= FAR:  # nobody is waited for: an unknown source may come as late as any
-        theta = now - stranger_reach(g, g.stranger)
+        theta = now - stranger_reach(g, g.stranger, loss)
         why = UNKNOWN if why == CAUGHT_UP else why
     if by_strangers < theta or least >= FAR:
         theta, whom = min(theta, by_strangers), -1
@@ -187,24 +195,28 @@ def _threshold(g: Records, sources: Records, now: int, lull: bool, least: int, w
 @njit(cache=True)
 def run(
     walk: Walk, time: Int64, arrival: Int64, group: Int64, source: Int64, sequence: Int64,
-    declared: Bool, sources: Records, groups: Records, heap: Int64, place: Int64, starts: Int64,
-    sizes: Int64, keys: Int64, changed: Int64, loss: float, start_patience: float,
+    declared: Bool, sources: Records, groups: Records, kept: Int64, heap: Int64, place: Int64,
+    starts: Int64, sizes: Int64, keys: Int64, changed: Int64, loss: float, start_patience: float,
     longest: float, alone: bool, buffer: Float64, thresholds: Int64, why: Int64, whom: Int64,
     value: Int64, late_why: Int64, late_value: Int64,
 ) -> None:
     """Set a threshold for every arrival, release by it, judge the arrival, and learn from it."""
     for j in range(len(time)):
         gi, si, t = group[j], source[j], time[j]
-        g, s = groups[gi], sources[si]
+        g, s, tops = groups[gi], sources[si], kept[gi]
         begin, size = starts[gi], sizes[gi]
 
         # 1. what is known before this instant
         theta, whom[j] = g.theta, -1
         thresholds[j] = theta
+        if arrival[j] > g.now or si != g.last:
+            g.turns += 1
+            g.last = si
         if arrival[j] > g.now:
             old, g.now = g.now, arrival[j]
             g.before, g.instant = g.top, t
             if g.rows > 0:
+                note_top(tops, g.top, g.buffer)
                 passed = float(g.now - old)
                 lull = _is_lull(g, g.now - old)
                 usual = passed if g.rows <= _MEET else min(passed, 4 * g.gap)
@@ -214,6 +226,13 @@ def run(
                 theta, g.binder, why[j], whom[j] = _threshold(
                     g, sources, g.now, lull, least, who, by_clock, loss, alone,
                     start_patience, longest)
+                plain = plain_threshold(g, g.now)
+                if g.plain == 0:
+                    g.mark_buffer = max(g.mark_buffer, behind(tops, plain))
+                else:
+                    g.mark_sources = max(g.mark_sources, behind(tops, theta))
+                    theta, why[j] = _plain(g, plain, longest)
+                    whom[j] = -1
                 thresholds[j] = theta
                 theta = min(theta, g.top)  # beyond it there is nothing to release
                 g.theta = theta
@@ -231,6 +250,8 @@ def run(
         delay = now - t
         excess = float(delay) - g.least
         limit = max(_WRONG * g.spread, _GAPS * g.gap)
+        if g.rows == SETTLED:
+            settle(g, sources, limit, start_patience)
         odd = _is_odd(g, s, t, excess, limit)
         weight = 1.0 - queued(s, t, now)
         again = odd and s.delay != NEVER and (
@@ -256,13 +277,17 @@ def run(
 
         # 3. the controller
         if stranger:
-            g.joined = g.rows
-        count_row(g, late_by > 0, t < g.before, loss)
-        news = 1.0 if odd else look_at(g, s, float(delay), loss)
-        paid = pay(g, sources, news, loss)
+            g.joined = g.turns
+        late = late_by > 0
+        late_sources = t < g.mark_sources if g.plain == 1 else late
+        late_buffer = late if g.plain == 1 else t < g.mark_buffer
+        count_row(g, late, late_sources, late_buffer, t < g.before, loss)
+        learn_longest(g, excess, odd, loss)
+        learn_buffer(g, tops, t, late_buffer, odd, loss)
+        paid = pay(g, sources, loss)
         if paid >= 0:
             _note(changed, paid)
-        if late_by > 0:
+        if late_sources:
             if longest >= 0 and excess > longest:
                 g.cut += 1
             elif stranger:
@@ -277,17 +302,29 @@ def run(
             learn_group(g, float(delay))
             learn_delay(s, float(delay), g.spread, weight)
             # nobody waits for copies, unless too many of them are late
-            if s.frontier != NEVER and (g.debt > _STRETCH or not is_old(s, t, sequence[j])):
+            if s.frontier != NEVER and (g.debt_sources > STRETCH or not is_old(s, t, sequence[j])):
                 learn_gap(s, float(t - s.frontier), weight)
             learn_silence(s, now)
             move_on(s, t, sequence[j], g.theta)
             s.delay = delay
             s.count += 1
-            patience = patience_of(g, s.patience)
-            s.edge, s.reach = edge_of(s, patience), reach_of(s, patience, _waits(g))
+            allow(g, s, loss)
+            s.edge = edge_of(s, patience_of(g, s.patience))
+            s.reach = reach_of(s, wait_for(g, s))
             _place(s, AHEAD, si, heap, place, begin, size, keys)
         known = _known_now(g, sources, now, heap, begin, keys, loss, alone, start_patience, longest)
+        choose(g, excess, max(float(t - known), 0.0) if known != NEVER else 0.0, loss)
+        if g.plain == 1:
+            known = _plain(g, plain_threshold(g, now), longest)[0]
         buffer[j] = float(now - known) if known != NEVER else 0.0
+
+
+@njit(cache=True)
+def _plain(g: Records, plain: int, longest: float) -> tuple[int, int]:
+    """The threshold that the plain buffer sets, and why."""
+    if longest >= 0 and g.buffer > longest:
+        return int(plain + np.int64(g.buffer - longest)), CUT
+    return plain, PLAIN
 
 
 @njit(cache=True)
@@ -394,4 +431,7 @@ def threshold_at(
         theta[gi], _, why[gi], whom[gi] = _threshold(
             g, sources, clock, _is_lull(g, clock - g.now), least, who, by_clock, loss, alone,
             start_patience, longest)
+        if g.plain == 1:
+            theta[gi], why[gi] = _plain(g, plain_threshold(g, clock), longest)
+            whom[gi] = -1
         value[gi] = _worth(g, sources, why[gi], whom[gi], clock)

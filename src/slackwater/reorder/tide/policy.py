@@ -22,11 +22,12 @@ from slackwater.reorder.policy import Policy, durations
 from slackwater.reorder.tide.explain import health, promise, words_for_late, words_for_ready
 from slackwater.reorder.tide.heap import Heaps
 from slackwater.reorder.tide.loop import run, threshold_at
+from slackwater.reorder.tide.plain import fresh_tops
 from slackwater.reorder.tide.state import NEVER, NO_SEQUENCE, NOBODY, fresh_group, fresh_source
 
 __all__ = ["Tide", "as_share"]
 
-_START = 0.11      # the patience to start with, over the loss: a tail that falls as 1 / delay
+_START = 0.2      # the patience to start with, over the loss: a tail that falls as 1 / delay
 _STRANGER = 15.0  # the patience with strangers to start with, if that is less
 _FEW = 4096       # of more groups (sources) than this, notes are about those of the last step
 _COUNTED = ("rows", "odd_rows", "cut")
@@ -131,7 +132,8 @@ class TideEstimator(Estimator):
         self._start = _START / policy.loss
         self._longest = -1.0 if policy.max_timeout is None else float(policy.max_timeout)  # type: ignore[arg-type]
         self._groups = Pages("tide-groups", {"of": fresh_group(
-            self._start, min(_STRANGER, self._start), len(policy.sources or ()))}, store)
+            self._start, min(_STRANGER, self._start), len(policy.sources or ())),
+            "tops": fresh_tops()}, store)
         self._sources = Pages("tide-sources", {"of": fresh_source()}, store)
         self._members = Members(self._groups, self._sources)
         self._heaps = Heaps()
@@ -196,9 +198,10 @@ class TideEstimator(Estimator):
         groups = self._groups["of"]
         before = [groups[name][self._touched[0]].sum() for name in _COUNTED]
         run(walk, seen.time, seen.arrival, seen.group, source, sequence, declared,
-            self._sources["of"], groups, heaps.entry, heaps.place, heaps.starts, heaps.sizes,
-            heaps.keys, changed, self._policy.loss, self._start, self._longest, self._alone,
-            buffer, self.last_thresholds, why, whom, value, late_why, late_value)
+            self._sources["of"], groups, self._groups["tops"], heaps.entry, heaps.place,
+            heaps.starts, heaps.sizes, heaps.keys, changed, self._policy.loss, self._start,
+            self._longest, self._alone, buffer, self.last_thresholds, why, whom, value, late_why,
+            late_value)
         for name, had in zip(_COUNTED, before, strict=True):
             self._total[name] += int(groups[name][self._touched[0]].sum() - had)
         who = changed[1:changed[0] + 1].copy()  # changed without an arrival of their own

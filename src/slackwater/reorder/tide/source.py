@@ -33,9 +33,9 @@ def edge_of(s: Records, patience: float) -> int:
 
 
 @njit(cache=True)
-def reach_of(s: Records, patience: float, waits: bool) -> int:
+def reach_of(s: Records, wait: float) -> int:
     """How long after its time an event of this source will hardly arrive."""
-    return int(np.ceil(s.least + patience * s.spread if waits else s.least))
+    return int(np.ceil(s.least + wait))
 
 
 @njit(cache=True)

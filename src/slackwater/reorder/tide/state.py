@@ -42,6 +42,7 @@ SOURCE = np.dtype([
     ("reach", np.int64),      # its bound by the clock is now − reach
     ("odd", np.int64),        # 1: its clock is wrong, or it sends a backlog
     ("patience", np.float64),  # its own factor of the patience
+    ("allowed", np.float64),   # for how long it may be waited for
     ("least", np.float64),    # low end of its delays
     ("spread", np.float64),   # mean distance of its delays from `least`
     ("most", np.float64),     # greatest of these distances
@@ -61,7 +62,9 @@ GROUP = np.dtype([
     ("rows", np.int64),
     ("met", np.int64),        # sources heard
     ("missing", np.int64),    # declared sources not heard yet
-    ("joined", np.int64),     # `rows` when a new or absent source was last heard
+    ("turns", np.int64),      # what one source sent at one instant is one turn
+    ("last", np.int64),       # the source of the last row
+    ("joined", np.int64),     # `turns` when a new or absent source was last heard
     ("binder", np.int64),     # whose bound is the threshold of this instant
     ("odd", np.int64),        # sources with a wrong clock or a backlog …
     ("odd_rows", np.int64),   # … and their rows, which do not count
@@ -71,10 +74,17 @@ GROUP = np.dtype([
     ("least", np.float64),    # low end of all delays
     ("spread", np.float64),   # median distance from it
     ("gap", np.float64),      # mean time between arrivals
-    ("debt", np.float64),     # late rows beyond the target
+    ("debt", np.float64),     # late rows beyond the target …
+    ("debt_sources", np.float64),  # … that the sources' bounds have made late, or would have
+    ("debt_buffer", np.float64),   # … and the plain buffer
     ("disorder", np.float64),  # rows out of order beyond the target
-    ("peak", np.float64),     # greatest recent score
-    ("evidence", np.float64),  # rows that told something new
+    ("longest", np.float64),  # longest recent delay, beyond `least`
+    ("buffer", np.float64),   # the plain buffer, beyond `least` (see plain.py)
+    ("plain", np.int64),      # 1: the group follows it, and not its sources
+    ("wait_sources", np.float64),  # mean wait by the sources' bounds …
+    ("wait_buffer", np.float64),   # … and by the plain buffer
+    ("mark_sources", np.int64),    # the greatest time that each would have released
+    ("mark_buffer", np.int64),
 ])
 
 
@@ -91,9 +101,9 @@ def fresh_source() -> Records:
 def fresh_group(patience: float, stranger: float, declared: int) -> Records:
     """A group at its start."""
     group = np.zeros((), GROUP)
-    for name in ("now", "theta", "instant", "top", "before"):
+    for name in ("now", "theta", "instant", "top", "before", "mark_sources", "mark_buffer"):
         group[name] = NEVER
-    group["first"] = -1
+    group["first"] = group["last"] = -1
     group["patience"], group["stranger"] = patience, stranger
     group["missing"], group["joined"], group["binder"] = declared, 0, NOBODY
     return group
