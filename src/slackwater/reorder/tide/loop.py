@@ -209,9 +209,7 @@ def run(
         # 1. what is known before this instant
         theta, whom[j] = g.theta, -1
         thresholds[j] = theta
-        if arrival[j] > g.now or si != g.last:
-            g.turns += 1
-            g.last = si
+        turn = arrival[j] > g.now or si != g.last
         if arrival[j] > g.now:
             old, g.now = g.now, arrival[j]
             g.before, g.instant = g.top, t
@@ -247,6 +245,8 @@ def run(
         # 2. the event itself
         late_by = take(walk, j)
         g.rows += 1
+        g.turns += 1 if turn else 0
+        g.last = si
         delay = now - t
         excess = float(delay) - g.least
         limit = max(_WRONG * g.spread, _GAPS * g.gap)
