@@ -49,6 +49,8 @@ class Tide(Policy):
     with the one source that all wait for, `loss` times as much: so the share of late events tends
     to `loss` (online control as in adaptive conformal inference), whatever the delays' scale, sign
     and law.  As long as no more events come out of order than may be late, nothing waits at all.
+    Where sources tell nothing by their silence (polls, batches, thousands that are hardly known),
+    one buffer time for all, learned in the same way, makes events wait less, and is followed.
     The page ``docs/tide.md`` has it in full.
 
     - **Promise.**  After a warm-up of ``10 / loss`` rows, at most the share `loss` of the rows is
