@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import threading
+import time
+from contextlib import contextmanager
 
 from parts.server import wait_until
 
@@ -11,10 +14,11 @@ from slackwater.gateway import Log
 from slackwater.gateway.places import readers
 from slackwater.pipeline import load
 from slackwater.pipeline.connectors import GatewaySource
-from slackwater.spark.python_source import paced
+from slackwater.spark.python_source import ReadAllAvailable, paced
 from slackwater.spark.run import run_pipeline
 from slackwater.spark.sources.gateway import GatewayLogReader, read
 from slackwater.spark.spark_4_1 import RememberingReader
+from slackwater.spark.ticks import TicksReader
 
 MOST = 70
 
@@ -28,12 +32,13 @@ def source(folder):
 
 
 def test_live_and_after_a_restart(spark, tmp_path):
-    sizes, rows = [], []
+    batches = {}  # one that is not committed when its query is stopped comes again
 
-    def take(batch, _):
-        found = [r.n for r in batch.collect()]
-        sizes.append(len(found))
-        rows.extend(found)
+    def take(batch, number):
+        batches[number] = [r.n for r in batch.collect()]
+
+    def rows():
+        return [n for _, batch in sorted(batches.items()) for n in batch]
 
     def live(until):
         with paced("live"):
@@ -41,7 +46,7 @@ def test_live_and_after_a_restart(spark, tmp_path):
         query = (df.writeStream.foreachBatch(take).trigger(processingTime="0 seconds")
                  .option("checkpointLocation", str(tmp_path / "checkpoint")).start())
         try:
-            wait_until(lambda: len(rows) >= until or not query.isActive, 60, f"{until} rows")
+            wait_until(lambda: len(rows()) >= until or not query.isActive, 60, f"{until} rows")
         finally:
             query.stop()
         assert query.exception() is None
@@ -51,8 +56,33 @@ def test_live_and_after_a_restart(spark, tmp_path):
         live(300)
         append(log, 300, 200)
         live(500)
-    assert rows == list(range(500))
-    assert max(sizes) == MOST
+    assert rows() == list(range(500))
+    assert max(map(len, batches.values())) == MOST
+
+
+def written(folder):
+    """The numbers of each micro-batch in a folder of a JSON sink."""
+    return [[json.loads(line)["n"] for file in batch.glob("part-*")
+             for line in file.read_text().splitlines()] for batch in folder.glob("batch_id=*")]
+
+
+@contextmanager
+def fed(send):
+    """Something is sent a number after the other, fifty in a second."""
+    done = threading.Event()
+
+    def run():
+        numbers = itertools.count(300)
+        while not done.wait(0.02):
+            send(next(numbers))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
 
 
 def test_a_pipeline_takes_what_is_there_and_ends_while_more_comes(spark, tmp_path):
@@ -65,32 +95,45 @@ steps:
 sinks:
   clean: {{from: clean, kind: json, path: out}}
 """)
-    done = threading.Event()
     with Log(tmp_path / "log") as log:
         append(log, 0, 300)
-
-        def write():
-            at = 300
-            while not done.wait(0.01):
-                append(log, at, 1)
-                at += 1
-
-        thread = threading.Thread(target=write)
-        thread.start()
-        try:
+        with fed(lambda n: append(log, n, 1)):
             for _ in range(2):
                 run_pipeline(load(tmp_path / "pipeline.yaml"), spark, until_done=True)
-        finally:
-            done.set()
-            thread.join()
-    found = [[json.loads(line)["n"] for file in folder.glob("part-*")
-              for line in file.read_text().splitlines()]
-             for folder in (tmp_path / "out").glob("batch_id=*")]
+    found = written(tmp_path / "out")
     rows = sorted(n for batch in found for n in batch)
     assert rows == list(range(len(rows)))
     assert len(rows) > 300
-    backlog = [batch for batch in found if min(batch) < 300]
-    assert max(map(len, backlog)) == MOST
+    assert max(len(batch) for batch in found if min(batch) < 300) == MOST
+
+
+def test_beside_a_topic_that_never_rests(spark, kafka, tmp_path):
+    (tmp_path / "pipeline.yaml").write_text(f"""
+name: beside
+sources:
+  raw: {{kind: gateway, path: log, columns: {{n: int}}, max_rows: {MOST}}}
+  live: {{kind: kafka, servers: "{kafka.address}", topic: restless, columns: {{n: int}}}}
+steps:
+  clean: {{reorder: raw, policy: static(buffer=0s), time: _arrival}}
+  moving: {{reorder: live, policy: static(buffer=0s), time: _arrival}}
+sinks:
+  clean: {{from: clean, kind: json, path: out}}
+  late: {{from: clean.late, kind: json, path: late}}
+  moving: {{from: moving, kind: json, path: live}}
+  behind: {{from: moving.late, kind: json, path: live_late}}
+""")
+    kafka.create("restless")
+    with Log(tmp_path / "log") as log, fed(lambda n: kafka.send(
+            "restless", [json.dumps({"n": n}).encode()])):
+        append(log, 0, 300)
+        run_pipeline(load(tmp_path / "pipeline.yaml"), spark, until_done=True)
+    found = written(tmp_path / "out")
+    assert sorted(n for batch in found for n in batch) == list(range(300))
+    assert max(map(len, found)) == MOST
+    moving = sorted(n for name in ("live", "live_late") for batch in written(tmp_path / name)
+                    for n in batch)
+    assert moving
+    assert moving == list(range(300, 300 + len(moving)))
 
 
 def reader(folder, pace, starting="earliest"):
@@ -132,3 +175,19 @@ def test_what_is_asked_for_its_end_before_its_start_is_known_lets_go_of_nothing(
         assert restarted.partitions(one, one) == []
         assert restarted.latestOffset()["record"] == 100
         restarted.stop()
+
+
+def test_time_that_stands_still_tells_nothing_and_every_end_is_told():
+    def told(start, end):
+        return [part.value[1] for part in going.partitions(start, end)]
+
+    going, ending = (TicksReader({"every": "1", "finish": str(end)}) for end in (False, True))
+    begin = going.initialOffset()
+    still, end = going.everything(), ending.everything()
+    assert told(begin, still) == told(end, still) == told(still, still) == []
+    assert told(begin, end) == told(still, end) == [True]
+    assert told({**end, "ends": end["ends"] + 5}, end) == [True], "its clock was set back"
+    assert told(still, ending.latestOffset(still, ReadAllAvailable())) == [True]
+    assert going.latestOffset(still, ReadAllAvailable()) == still, "no time has passed yet"
+    time.sleep(0.001)
+    assert told(still, going.latestOffset(still, ReadAllAvailable())) == [False]

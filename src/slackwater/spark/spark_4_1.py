@@ -98,14 +98,15 @@ class RememberingReader(DataSourceStreamReader):
 
     def latestOffset(self) -> Offset:  # noqa: N802
         """The end of the next micro-batch."""
-        if self._at is None and self._pace is None:
-            return self._reader.everything()
+        if self._at is None:
+            if self._pace is None:
+                return self._reader.everything()
+            self._at = self.initialOffset()
         if self._pace == "catch up" and not self._prepared:
             self._reader.prepareForTriggerAvailableNow()
             self._prepared = True
         limit = ReadAllAvailable() if self._pace is None else self._reader.getDefaultReadLimit()
-        self._at = self._reader.latestOffset(
-            self.initialOffset() if self._at is None else self._at, limit)
+        self._at = self._reader.latestOffset(self._at, limit)
         return self._at
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:

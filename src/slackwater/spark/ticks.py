@@ -65,13 +65,17 @@ class _Tick(InputPartition):
 
 
 class TicksReader(PythonReader):
-    """Offsets are times, and how often the end was told; under availableNow time stands still."""
+    """Offsets are times, and the number of the end that was told, or 0.
+
+    Under availableNow time stands still.
+    """
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
         self._every = int(options["every"])
         self._finish = options["finish"] == "True"
         self._still = self._every == 0
         self._ended: int | None = None
+        self._begun: int | None = None
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """No ticks in a run that only takes what is there, as befits a replay."""
@@ -88,17 +92,19 @@ class TicksReader(PythonReader):
                 self._ended = start["ends"] + 1
             return {**start, "ends": self._ended}
         now = time.time_ns() // 1000
-        passed = not self._still and now - start["tick"] >= self._every
+        if self._begun is None:
+            self._begun = now
+        passed = not self._still and now - (start["tick"] or self._begun) >= self._every
         return {**start, "tick": now} if passed else start
 
     def everything(self) -> dict[str, int]:
-        """No time passes, but the end may have come: a moment that no earlier end had."""
+        """No time passes, and an end has a number that no other had."""
         return {"tick": 0, "ends": time.time_ns() // 1000 if self._finish else 0}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         """One, if time has passed or the end has come."""
         found: list[InputPartition] = []
-        if end["ends"] > start["ends"]:
+        if end["ends"] not in (0, start["ends"]):
             found.append(_Tick((end["tick"], True)))
         elif end["tick"] > start["tick"]:
             found.append(_Tick((end["tick"], False)))
