@@ -65,8 +65,8 @@ onspark: $(STAMP)  ## the tests of the shared Spark session, with brokers and si
 # laid over .venv, and not in it: the other Spark is half a gigabyte, and all else is the same
 SPARKS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/slackwater/sparks
 
-test-spark: $(STAMP)  ## the same on another Spark: make test-spark VERSION=4.2 (TESTS=... for some)
-	@test -n "$(VERSION)" || { echo "say which: make test-spark VERSION=4.2"; exit 2; }
+test-spark: $(STAMP)  ## the same on another Spark: make test-spark VERSION=4.1 (TESTS=... for some)
+	@test -n "$(VERSION)" || { echo "say which: make test-spark VERSION=4.1, or 4.2"; exit 2; }
 	test -d $(SPARKS)/$(VERSION) || $(BIN)/python -m pip install --quiet \
 	  --target $(SPARKS)/$(VERSION) "pyspark==$(VERSION).*"
 	PYTHONPATH=$(SPARKS)/$(VERSION) $(BIN)/python -m pytest -q $(or $(TESTS),tests/spark) \

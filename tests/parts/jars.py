@@ -56,7 +56,8 @@ def spark_kafka() -> list[Path]:
         Archive("org.apache.kafka", "kafka-clients", "3.9.1"),
         Archive("org.apache.commons", "commons-pool2", "2.12.1"),
     ]
-    choices = [(own, own, own), ("4.2.0", "4.2.0", "4.2.0"), ("4.2.0", "4.0.0", "4.1.1")]
+    near = "4.1.3" if own.startswith("4.1.") else "4.2.0"
+    choices = [(own, own, own), (near, near, near), (near, "4.0.0", "4.1.1")]
     folder = _fetched(f"spark-kafka/{own}", [[
         Archive("org.apache.spark", "spark-sql-kafka-0-10_2.13", connector),
         Archive("org.apache.spark", "spark-token-provider-kafka-0-10_2.13", token),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from functools import partial
 
 import pyarrow as pa
 import pytest
@@ -38,7 +39,7 @@ def test_rows_are_read_once_over_restarts_and_again_on_replay(spark, tmp_path):
     add(table, 0, 4)
     add(table, 4, 4)
     source = DeltaSource(table, max_rows=4)
-    batches = drain(read_source(spark, source, placed=True), checkpoint)
+    batches = drain(partial(read_source, spark, source, placed=True), checkpoint)
     assert sorted(n for batch in rows_of(batches) for n in batch) == list(range(8))
     assert len(batches) == 2, "whole files, as many as have four rows"
     found = [r for batch in batches for r in batch]
@@ -49,25 +50,25 @@ def test_rows_are_read_once_over_restarts_and_again_on_replay(spark, tmp_path):
     add(table, 8, 2)
     deltalake.DeltaTable(table).optimize.compact()
     add(table, 10, 2)
-    later = drain(read_source(spark, source), checkpoint)
+    later = drain(partial(read_source, spark, source), checkpoint)
     assert sorted(n for batch in rows_of(later) for n in batch) == [8, 9, 10, 11]
     # as after a crash before the commit
     last = max(int(f.name) for f in (checkpoint / "commits").glob("[0-9]*"))
     for file in (checkpoint / "commits").glob(f"*{last}*"):
         file.unlink()
-    assert rows_of(drain(read_source(spark, source), checkpoint)) == rows_of(later[-1:])
+    assert rows_of(drain(partial(read_source, spark, source), checkpoint)) == rows_of(later[-1:])
     # one that starts late has only what comes after its first look
     late = DeltaSource(table, starting="latest")
-    assert drain(read_source(spark, late), tmp_path / "late") == []
+    assert drain(partial(read_source, spark, late), tmp_path / "late") == []
     add(table, 12, 1)
-    assert rows_of(drain(read_source(spark, late), tmp_path / "late")) == [[12]]
+    assert rows_of(drain(partial(read_source, spark, late), tmp_path / "late")) == [[12]]
 
 
 def test_columns_that_come_later_are_null_before(spark, tmp_path):
     table = str(tmp_path / "table")
     add(table, 0, 2)
     add(table, 2, 2, site="north")
-    (rows,) = drain(read_source(spark, DeltaSource(table)), tmp_path / "checkpoint")
+    (rows,) = drain(partial(read_source, spark, DeltaSource(table)), tmp_path / "checkpoint")
     assert sorted((r.n, r.site) for r in rows) == [(0, None), (1, None), (2, "north"),
                                                    (3, "north")]
 
@@ -76,11 +77,11 @@ def test_rows_that_go_end_the_query(spark, tmp_path):
     table = str(tmp_path / "table")
     add(table, 0, 4)
     source = DeltaSource(table)
-    drain(read_source(spark, source), tmp_path / "checkpoint")
+    drain(partial(read_source, spark, source), tmp_path / "checkpoint")
     deltalake.DeltaTable(table).delete("n = 2")
     with pytest.raises(Exception, match="version 1 of the table deletes or rewrites rows"):
-        drain(read_source(spark, source), tmp_path / "checkpoint")
-    assert sorted(r.n for batch in drain(read_source(spark, source), tmp_path / "anew")
+        drain(partial(read_source, spark, source), tmp_path / "checkpoint")
+    assert sorted(r.n for batch in drain(partial(read_source, spark, source), tmp_path / "anew")
                   for r in batch) == [0, 1, 3]
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import time
+from functools import partial
 
 import pytest
+from parts.drain import drain
 
 from slackwater.core.errors import ConfigError
 from slackwater.gateway import Limits, Log, LogReader
@@ -26,17 +28,10 @@ def event(n):
                        "time": f"2026-01-01T00:00:{n % 60:02d}.000001Z"}).encode()
 
 
-def run(df, checkpoint):
+def run(spark, config, checkpoint):
     """All that is there now, as rows of each micro-batch."""
-    batches = {}
-
-    def keep(batch, number):
-        batches[number] = [r.asDict() for r in batch.orderBy("_arrival").collect()]
-
-    query = (df.writeStream.foreachBatch(keep).option("checkpointLocation", str(checkpoint))
-             .trigger(availableNow=True).start())
-    assert query.awaitTermination(120)
-    return [rows for _, rows in sorted(batches.items()) if rows]
+    return [[row.asDict() for row in sorted(batch, key=lambda row: row["_arrival"])]
+            for batch in drain(partial(read, spark, config), checkpoint)]
 
 
 def test_the_log_is_read_once_over_restarts_and_again_on_replay(spark, tmp_path):
@@ -54,7 +49,7 @@ def test_the_log_is_read_once_over_restarts_and_again_on_replay(spark, tmp_path)
         time.sleep(0.1)
         assert log.first == 0, "nothing goes before it was read"
 
-        batches = run(read(spark, source(folder, max_rows=70)), checkpoint)
+        batches = run(spark, source(folder, max_rows=70), checkpoint)
         assert [len(b) for b in batches] == [70, 70, 70, 70, 24]
         rows = [row for batch in batches for row in batch]
         bad = rows[100:104]
@@ -71,14 +66,14 @@ def test_the_log_is_read_once_over_restarts_and_again_on_replay(spark, tmp_path)
         # the last micro-batch is run again, as after a crash before its commit: the same rows
         (checkpoint / "commits" / "4").unlink()
         (checkpoint / "commits" / ".4.crc").unlink(missing_ok=True)
-        assert run(read(spark, source(folder, max_rows=70)), checkpoint) == [batches[4]]
+        assert run(spark, source(folder, max_rows=70), checkpoint) == [batches[4]]
 
         # a restart goes on where it was, and what was committed may go
         log.append([event(n) for n in range(300, 310)]).result(10)
-        (more,) = run(read(spark, source(folder)), checkpoint)
+        (more,) = run(spark, source(folder), checkpoint)
         assert [row["value"] for row in more] == [float(n) for n in range(300, 310)]
         log.append([event(310)]).result(10)
-        run(read(spark, source(folder)), checkpoint)
+        run(spark, source(folder), checkpoint)
         until = time.monotonic() + 20
         while log.first == 0:
             assert time.monotonic() < until, "retention does not go on after the commit"
@@ -88,9 +83,9 @@ def test_the_log_is_read_once_over_restarts_and_again_on_replay(spark, tmp_path)
 
         # one that starts at the end sees only what comes later
         late = tmp_path / "late"
-        assert run(read(spark, source(folder, starting="latest", reader="other")), late) == []
+        assert run(spark, source(folder, starting="latest", reader="other"), late) == []
         log.append([event(400)]).result(10)
-        (only,) = run(read(spark, source(folder, reader="other")), late)
+        (only,) = run(spark, source(folder, reader="other"), late)
         assert [row["value"] for row in only] == [400.0]
         assert set(readers(folder)) == {"test", "other"}
 
@@ -98,7 +93,7 @@ def test_the_log_is_read_once_over_restarts_and_again_on_replay(spark, tmp_path)
 def test_a_text_with_nul_comes_through_as_it_was_sent(spark, tmp_path):
     with Log(tmp_path / "log") as log:
         log.append([rb'{"device":"a\u0000b"}', rb'{"device":"a\\u0000"}']).result(10)
-    (rows,) = run(read(spark, source(tmp_path / "log")), tmp_path / "checkpoint")
+    (rows,) = run(spark, source(tmp_path / "log"), tmp_path / "checkpoint")
     assert [row["device"] for row in rows] == ["a\0b", r"a\u0000"]
     files = spark.createDataFrame([(row["device"],) for row in rows], "device string")
     files.write.parquet(str(tmp_path / "out"))
@@ -111,4 +106,4 @@ def test_a_wrong_folder_is_told_before_anything_runs(spark, tmp_path):
         read(spark, source(tmp_path))
     Log(tmp_path / "log").close()
     assert LogReader(tmp_path / "log").end().record == 0
-    assert run(read(spark, source(tmp_path / "log")), tmp_path / "checkpoint") == []
+    assert run(spark, source(tmp_path / "log"), tmp_path / "checkpoint") == []

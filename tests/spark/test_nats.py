@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import threading
+from functools import partial
 
 import pytest
 from parts.drain import drain
-from pyspark.sql.streaming.datasource import ReadMaxRows
 
+from slackwater.core.errors import DataError
 from slackwater.pipeline.connectors import MAX_BYTES, NatsSource
+from slackwater.spark.python_source import ReadMaxRows
 from slackwater.spark.sources import read_source
 from slackwater.spark.sources.nats import NatsReader
 
@@ -42,7 +44,7 @@ def test_messages_are_read_once_in_order_and_none_is_lost(spark, nats_server, tm
     begun = dt.datetime.now(dt.UTC).replace(tzinfo=None)
     nats_server.send([message(1), ("x.b", b"poison"), message(3), message(4, "x.b"), message(5)])
     source = config(nats_server, "ONE", max_rows=2)
-    batches = drain(read_source(spark, source), tmp_path / "all")
+    batches = drain(partial(read_source, spark, source), tmp_path / "all")
     assert [[(r.n, r.device, r._raw) for r in batch] for batch in batches] == [
         [(1, "d", None), (None, None, "poison")], [(3, "d", None), (4, "d", None)],
         [(5, "d", None)]]
@@ -51,13 +53,13 @@ def test_messages_are_read_once_in_order_and_none_is_lost(spark, nats_server, tm
     assert arrivals == sorted(arrivals)
     # a later run goes on; one that starts late has only what comes after its first look
     latest = config(nats_server, "ONE", starting="latest")
-    assert drain(read_source(spark, latest), tmp_path / "latest") == []
+    assert drain(partial(read_source, spark, latest), tmp_path / "latest") == []
     nats_server.send([message(6), message(7, "x.b")])
     for name, source_ in (("all", source), ("latest", latest)):
-        (rows,) = drain(read_source(spark, source_), tmp_path / name)
+        (rows,) = drain(partial(read_source, spark, source_), tmp_path / name)
         assert [r.n for r in rows] == [6, 7]
     by_subject = config(nats_server, "ONE", subject="x.b")
-    (rows,) = drain(read_source(spark, by_subject), tmp_path / "subject")
+    (rows,) = drain(partial(read_source, spark, by_subject), tmp_path / "subject")
     assert [r._raw or r.n for r in rows] == ["poison", 4, 7]
 
 
@@ -78,12 +80,26 @@ def test_a_micro_batch_of_wide_messages_has_fewer_of_them(nats_server):
         wide.stop()
 
 
+def test_a_stream_that_was_made_anew_is_told(nats_server):
+    nats_server.create("ANEW", ["anew.>"])
+    nats_server.send([("anew.a", b"{}")] * 3)
+    reader = NatsReader({"url": nats_server.address, "stream": "ANEW", "starting": "earliest",
+                         "token": nats_server.token})
+    try:
+        assert reader.everything() == {"next": 4}
+        assert reader.partitions({"next": 4}, {"next": 3}) == []
+        with pytest.raises(DataError, match="has lost messages that it had, or is another one"):
+            reader.partitions({"next": 9}, reader.everything())
+    finally:
+        reader.stop()
+
+
 def test_positions_are_the_messages_numbers(spark, nats_server, tmp_path):
     nats_server.create("PLACES", ["p.>"])
     nats_server.send([message(n, "p.a") for n in range(1, 6)])
     on_stream(nats_server, "PLACES", lambda jsm, name: jsm.delete_msg(name, 2))
-    df = read_source(spark, config(nats_server, "PLACES", max_rows=2), placed=True)
-    rows = [r for batch in drain(df, tmp_path / "checkpoint") for r in batch]
+    make = partial(read_source, spark, config(nats_server, "PLACES", max_rows=2), placed=True)
+    rows = [r for batch in drain(make, tmp_path / "checkpoint") for r in batch]
     assert sorted((r._position, r.n) for r in rows if r.n) == [(n, n) for n in (1, 3, 4, 5)]
     assert [r._position for r in rows if r._raw] == [2]
 
@@ -95,7 +111,7 @@ def test_deleted_messages_are_told_and_expired_ones_end_the_query(spark, nats_se
         on_stream(nats_server, "HOLES", lambda jsm, name, n=n: jsm.delete_msg(name, n))
     for subject in (None, "h.a"):
         source = config(nats_server, "HOLES", subject=subject)
-        (rows,) = drain(read_source(spark, source), tmp_path / f"holes-{subject}")
+        (rows,) = drain(partial(read_source, spark, source), tmp_path / f"holes-{subject}")
         assert [r.n for r in rows if r.n] == [1, 2, 5, 7]
         assert [r._raw for r in rows if r._raw] == [
             "messages 3 to 4 were deleted from stream 'HOLES' before being read",
@@ -103,18 +119,18 @@ def test_deleted_messages_are_told_and_expired_ones_end_the_query(spark, nats_se
     nats_server.send([message(n, "h.a") for n in range(8, 12)])
     on_stream(nats_server, "HOLES", lambda jsm, name: jsm.purge_stream(name, seq=10))
     with pytest.raises(Exception, match="messages 8 to 9 of stream 'HOLES' were removed"):
-        drain(read_source(spark, config(nats_server, "HOLES")), tmp_path / "holes-None")
+        drain(partial(read_source, spark, config(nats_server, "HOLES")), tmp_path / "holes-None")
 
 
 def test_a_server_that_restarts_is_waited_for(spark, nats_server, tmp_path):
     nats_server.create("DOWN", ["d.>"])
     nats_server.send([message(n, "d.a") for n in range(300)])
-    df = read_source(spark, config(nats_server, "DOWN", max_rows=100))
+    make = partial(read_source, spark, config(nats_server, "DOWN", max_rows=100))
     nats_server.kill()
     back = threading.Timer(2, nats_server.start)
     back.start()
     try:
-        batches = drain(df, tmp_path / "checkpoint")
+        batches = drain(make, tmp_path / "checkpoint")
     finally:
         back.join()
     assert [r.n for batch in batches for r in batch] == list(range(300))
@@ -126,5 +142,5 @@ def test_a_server_that_restarts_is_waited_for(spark, nats_server, tmp_path):
 def test_no_stream_or_no_access(spark, nats_server, tmp_path, stream, token, problem):
     source = config(nats_server, stream, token=token)
     with pytest.raises(Exception, match=problem) as told:
-        drain(read_source(spark, source), tmp_path / "checkpoint")
+        drain(partial(read_source, spark, source), tmp_path / "checkpoint")
     assert "hush" not in str(told.value)

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from slackwater.core.state.ipc import ipc_batch, joined
+from slackwater.spark.arrow_types import to_spark
 from slackwater.spark.columns import numbered, quoted
 from slackwater.spark.operator_spec import OperatorSpec, row_column, statuses
 from slackwater.spark.packing import cast_to, with_status
@@ -32,7 +32,7 @@ def one_input(df: DataFrame, what: OperatorSpec, schema: pa.Schema, output: pa.S
     arrival = F.col(quoted(given.arrival or _POSITION))
     ordered = spread.sortWithinPartitions(arrival, _POSITION).drop(_POSITION)
     return numbered(ordered).mapInArrow(shipped(_run_through(what, schema, output)),
-                                        from_arrow_schema(output))
+                                        to_spark(output))
 
 
 def _run_through(what: OperatorSpec, schema: pa.Schema,
@@ -51,7 +51,7 @@ def _run_through(what: OperatorSpec, schema: pa.Schema,
 def two_inputs(packed: DataFrame, what: OperatorSpec, output: pa.Schema, shards: int) -> DataFrame:
     """Each shard's two sides, from their blobs, through one kernel."""
     return packed.repartition(shards, "shard").mapInArrow(_run_shards(what, output),
-                                                          from_arrow_schema(output))
+                                                          to_spark(output))
 
 
 def _run_shards(what: OperatorSpec, output: pa.Schema) -> Callable[[Batches], Batches]:

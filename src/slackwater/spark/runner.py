@@ -11,11 +11,11 @@ from functools import reduce
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from slackwater.core.errors import ConfigError
 from slackwater.core.state.ipc import empty_rows
 from slackwater.pipeline.steps import OUTCOMES
+from slackwater.spark.arrow_types import to_arrow, to_spark
 from slackwater.spark.batch import one_input, two_inputs
 from slackwater.spark.columns import numbered
 from slackwater.spark.ending import finishing
@@ -48,7 +48,7 @@ _RESULTS = "spark.slackwater.maxResultBytes"
 
 def arrow_schema(df: DataFrame) -> pa.Schema:
     """The columns of a DataFrame, as kernels see them."""
-    return canonical_schema(to_arrow_schema(df.schema, timezone="UTC"))
+    return canonical_schema(to_arrow(df.schema))
 
 
 def carry(dfs: DataFrame | tuple[DataFrame, DataFrame], what: OperatorSpec, *,
@@ -79,7 +79,7 @@ def carry(dfs: DataFrame | tuple[DataFrame, DataFrame], what: OperatorSpec, *,
                           hint="a pipeline can: slackwater run --until-done")
     found = with_numbers(run_groups(packed, (group,), what.step), None, what.loss_bound)
     return found.where(F.col("blob").isNotNull()).mapInArrow(
-        unpack(output), from_arrow_schema(output))
+        unpack(output), to_spark(output))
 
 
 def shards_of(session: SparkSession, what: OperatorSpec, shards: int | None) -> int:

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from slackwater.core.errors import ConfigError
 from slackwater.spark.home import light_home
 from slackwater.spark.java import find_java
+from slackwater.spark.python_source import SETTINGS
 
 __all__ = ["local_session", "open_session", "settings"]
 
@@ -46,6 +47,7 @@ def settings() -> dict[str, str]:
         # task with Python in it waits 40 ms for a delayed acknowledgement, and each micro-batch has
         # several; domain sockets know no such wait
         "spark.python.unix.domain.socket.enabled": "true",
+        **SETTINGS,
     }
 
 

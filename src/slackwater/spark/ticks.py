@@ -14,8 +14,9 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
+
+from slackwater.spark.python_source import PythonReader, ReadLimit, fitted, python_stream
 
 __all__ = ["FINISH", "TICK", "ticks"]
 
@@ -30,11 +31,10 @@ def ticks(session: SparkSession, labels: Iterable[int], quiet: int | None, *,
 
     Without `quiet` there are none; with `finish` one row tells every shard that nothing more comes.
     """
-    session.dataSource.register(Ticks)
     every = 0 if quiet is None else min(max(quiet // 4, _SHORTEST), _LONGEST)
     shards: Column = F.array(*[F.lit(label) for label in labels])
     return (
-        session.readStream.format(Ticks.name()).option("every", every)
+        python_stream(session, Ticks).option("every", every)
         .option("finish", str(finish)).load()
         .select(F.explode(shards).alias("shard"), F.lit(None).cast("string").alias("step"),
                 F.when(F.col("finish"), FINISH).otherwise(TICK).alias("input"),
@@ -55,23 +55,27 @@ class Ticks(DataSource):
         """Microseconds UTC, and whether this is the end."""
         return "tick bigint, finish boolean"
 
-    def streamReader(self, schema: StructType) -> TicksReader:  # noqa: N802
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         """The reader on the driver."""
-        return TicksReader(self.options)
+        return fitted(TicksReader(self.options), self.options)
 
 
 class _Tick(InputPartition):
     pass
 
 
-class TicksReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Offsets are times, and how often the end was told; under availableNow time stands still."""
+class TicksReader(PythonReader):
+    """Offsets are times, and the number of the end that was told, or 0.
+
+    Under availableNow time stands still.
+    """
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
         self._every = int(options["every"])
         self._finish = options["finish"] == "True"
         self._still = self._every == 0
         self._ended: int | None = None
+        self._begun: int | None = None
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """No ticks in a run that only takes what is there, as befits a replay."""
@@ -88,13 +92,19 @@ class TicksReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 self._ended = start["ends"] + 1
             return {**start, "ends": self._ended}
         now = time.time_ns() // 1000
-        passed = not self._still and now - start["tick"] >= self._every
+        if self._begun is None:
+            self._begun = now
+        passed = not self._still and now - (start["tick"] or self._begun) >= self._every
         return {**start, "tick": now} if passed else start
+
+    def everything(self) -> dict[str, int]:
+        """No time passes, and an end has a number that no other had."""
+        return {"tick": 0, "ends": time.time_ns() // 1000 if self._finish else 0}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         """One, if time has passed or the end has come."""
         found: list[InputPartition] = []
-        if end["ends"] > start["ends"]:
+        if end["ends"] not in (0, start["ends"]):
             found.append(_Tick((end["tick"], True)))
         elif end["tick"] > start["tick"]:
             found.append(_Tick((end["tick"], False)))

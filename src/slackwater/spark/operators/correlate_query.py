@@ -8,7 +8,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from slackwater.core.errors import ConfigError
 from slackwater.core.names import ADDED, column_names
@@ -16,6 +15,7 @@ from slackwater.query import parse_as
 from slackwater.query.correlate.names import PAIR
 from slackwater.query.correlate.plan import CorrelatePlan, plan_correlate
 from slackwater.query.correlate.tree import CorrelateTree
+from slackwater.spark.arrow_types import to_spark
 from slackwater.spark.operators.correlate import correlate
 from slackwater.spark.runner import arrow_schema
 
@@ -57,7 +57,7 @@ def pairs_of_views(data: DataFrame | SparkSession, text: str, *, by: str | Seque
     pairs = correlate(*filtered, **{**plan.options, **options, "by": (*more, *plan.by)})
     added = pa.schema([f for f in arrow_schema(pairs) if f.name in ADDED])
     output = pa.schema([*plan.schema, *added])
-    return pairs.mapInArrow(_select(planned, output), from_arrow_schema(output))
+    return pairs.mapInArrow(_select(planned, output), to_spark(output))
 
 
 def _filter(planned: Planned, side: int) -> Callable[[Batches], Batches]:

@@ -11,12 +11,12 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from slackwater.core.errors import DataError
 from slackwater.core.names import BUCKET
 from slackwater.pipeline.brief import brief
 from slackwater.pipeline.steps import OUTCOMES, Step, StreamName
+from slackwater.spark.arrow_types import to_spark
 from slackwater.spark.packing import unpack
 from slackwater.spark.run.dead_letters import DeadLetters
 from slackwater.spark.run.failures import words_of
@@ -123,7 +123,7 @@ class BatchWriter:
     def _rows(self, df: DataFrame, node: str) -> DataFrame:
         output = self.outputs[node]
         rows = df.where((F.col("stream") == node) & F.col("blob").isNotNull()).mapInArrow(
-            unpack(output), from_arrow_schema(output))
+            unpack(output), to_spark(output))
         return rows.drop(BUCKET, f"{BUCKET}_left", f"{BUCKET}_right")
 
     def _sql(self, df: DataFrame, step: Step) -> DataFrame:

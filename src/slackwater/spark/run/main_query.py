@@ -10,11 +10,11 @@ from functools import reduce
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from slackwater.core.errors import ConfigError
 from slackwater.pipeline.document import Pipeline, Query
 from slackwater.pipeline.steps import Step, StreamName
+from slackwater.spark.arrow_types import to_spark
 from slackwater.spark.group import Group
 from slackwater.spark.observed import with_numbers
 from slackwater.spark.packing import Target, canonical_schema, shard_labels
@@ -113,7 +113,7 @@ def _check_sql(session: SparkSession, pipeline: Pipeline, query: Query,
 
     def rows(stream: StreamName) -> DataFrame:
         if stream.node in outputs:
-            df = session.createDataFrame([], from_arrow_schema(outputs[stream.node]))
+            df = session.createDataFrame([], to_spark(outputs[stream.node]))
             return outcome_rows(df, pipeline.steps[stream.node], stream.outcome)
         if stream.node in tables.of:
             return session.createDataFrame([], tables.of[stream.node].schema)

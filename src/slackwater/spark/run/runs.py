@@ -8,6 +8,7 @@ import uuid
 import warnings
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import dataclass
 from typing import Any
 
 from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
@@ -19,6 +20,7 @@ from slackwater.core.durations import micros
 from slackwater.core.errors import SlackwaterError
 from slackwater.pipeline.document import MAIN, Pipeline, Query
 from slackwater.pipeline.metrics import Numbers
+from slackwater.spark.python_source import Pace, paced
 from slackwater.spark.run.batch_writer import COUNTED, RECENT, BatchWriter, BranchWriter, Outlet
 from slackwater.spark.run.build import Builder
 from slackwater.spark.run.checkpoint import Checkpoint
@@ -28,11 +30,25 @@ from slackwater.spark.run.main_query import plan_main
 from slackwater.spark.run.observe import Observer
 from slackwater.spark.run.progress import Progress
 from slackwater.spark.sinks import open_sink
+from slackwater.spark.sources import is_python
+from slackwater.spark.spark_4_1 import caught_up
+from slackwater.spark.versions import BEFORE_4_2
 
 __all__ = ["RunError", "run_pipeline"]
 
 Trigger = Callable[[DataStreamWriter], DataStreamWriter]
 """Tells a writer when micro-batches are to run."""
+
+
+@dataclass(frozen=True)
+class _Leg:
+    """A part of a run: how its streams are read, when micro-batches run, and when it is done."""
+
+    pace: Pace | None
+    trigger: Trigger
+    done: Callable[[StreamingQuery], bool] | None = None
+    """None: it ends by itself, or never."""
+
 
 _LOOK, _TELL = 0.1, 1.0  # seconds between looks at the queries, and at their progress
 
@@ -96,13 +112,17 @@ def run_pipeline(pipeline: Pipeline, session: SparkSession, *, until_done: bool 
                     told.append("the pending micro-batch was finished first, as it was planned")
                     if stop.is_set():
                         return numbers
-                run.plan()
-                checkpoint.keep()
-                run.start(_to_the_end if until_done else run.at_its_pace)
-                if started is not None:
-                    started(told)
-                run.wait(stop)
-                if until_done and not keep_held and not stop.is_set():
+                for leg in run.legs(until_done):
+                    run.plan(pace=leg.pace)
+                    checkpoint.keep()
+                    run.start(leg.trigger)
+                    if started is not None:
+                        started(told)
+                        started = None
+                    run.wait(stop, leg.done)
+                    if stop.is_set():
+                        return numbers
+                if until_done and not keep_held:
                     run.drain(stop)
                     if not stop.is_set():
                         checkpoint.drained()
@@ -133,6 +153,10 @@ def _to_the_end(writer: DataStreamWriter) -> DataStreamWriter:
     return writer.trigger(availableNow=True)
 
 
+def _without_pause(writer: DataStreamWriter) -> DataStreamWriter:
+    return writer.trigger(processingTime="0 seconds")
+
+
 def _warn(words: str) -> None:
     warnings.warn(words, RuntimeWarning, stacklevel=2)
 
@@ -147,14 +171,24 @@ class _Run:
         self._counted = uuid.uuid4().hex
         self._progress = Progress(session)
 
-    def plan(self, names: tuple[str, ...] | None = None) -> None:
+    def legs(self, until_done: bool) -> list[_Leg]:
+        """The parts of the run, one after the other."""
+        if not until_done:
+            return [_Leg("live", self.at_its_pace)]
+        sources = [source.config for source in self._pipeline.sources.values()]
+        if BEFORE_4_2 and any(map(is_python, sources)):
+            return [_Leg("catch up", _without_pause, caught_up), _Leg(None, _to_the_end)]
+        return [_Leg(None, _to_the_end)]
+
+    def plan(self, names: tuple[str, ...] | None = None, *, pace: Pace | None = None) -> None:
         """Plan all queries, or some.
 
         A mistake that only Spark can find must not leave half a pipeline running.
         """
-        self._planned = [(query, *self._plan(query, finish=False))
-                         for query in self._pipeline.queries
-                         if names is None or query.name in names]
+        with paced(pace):
+            self._planned = [(query, *self._plan(query, finish=False))
+                             for query in self._pipeline.queries
+                             if names is None or query.name in names]
 
     def start(self, trigger: Trigger) -> None:
         """Start what is planned."""
@@ -216,8 +250,9 @@ class _Run:
     def _sink_name(self, name: str) -> str:
         return f"{self._pipeline.name}.{name}.{self._checkpoint.id}"
 
-    def wait(self, stop: threading.Event) -> None:
-        """Until all have ended, or one has failed, or `stop`."""
+    def wait(self, stop: threading.Event,
+             done: Callable[[StreamingQuery], bool] | None = None) -> None:
+        """Until all have ended or are done, or one has failed, or `stop`."""
         told = time.monotonic()
         while not stop.wait(_LOOK):
             active = {name: query.isActive for name, query in self._queries.items()}
@@ -229,19 +264,25 @@ class _Run:
                 if not active[name] and (error := query.exception()) is not None:
                     self._tell()
                     raise self._failed(name, error)
+            if done is not None and all(map(done, self._queries.values())):
+                self._stop_queries()
+                active = {}
             if not any(active.values()):
                 self._tell(ended=True)
                 return
         self._tell()
 
+    def _stop_queries(self) -> None:
+        for query in self._queries.values():
+            try:
+                query.stop()
+            except PySparkException:  # it may have ended just now
+                if query.isActive:
+                    raise
+
     def stop(self) -> None:
         try:
-            for query in self._queries.values():
-                try:
-                    query.stop()
-                except PySparkException:  # it may have ended just now
-                    if query.isActive:
-                        raise
+            self._stop_queries()
             self._progress.close()
         except (Py4JNetworkError, ConnectionError):
             return  # Spark is gone, and its queries with it

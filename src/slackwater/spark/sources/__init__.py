@@ -25,6 +25,11 @@ def _home(config: SourceConfig) -> Any:
     return importlib.import_module(f"slackwater.spark.sources.{config.kind}")
 
 
+def is_python(config: SourceConfig) -> bool:
+    """Whether the source is one of ours, and not of Spark's own."""
+    return hasattr(_home(config), "python_stream")
+
+
 def read_source(session: SparkSession, config: SourceConfig, *,
                 placed: bool = False) -> DataFrame:
     """The stream of a source; with `placed`, where it knows the place of its rows, that too."""

@@ -11,21 +11,23 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
-from pyspark.sql.streaming.datasource import (
-    ReadAllAvailable,
-    ReadLimit,
-    ReadMaxRows,
-    SupportsTriggerAvailableNow,
-)
 from pyspark.sql.types import StructType
 
 from slackwater.core.errors import ConfigError
 from slackwater.pipeline.columns import ARRIVAL, RAW
 from slackwater.pipeline.connectors import MAX_BYTES, DeltaSource
+from slackwater.spark.arrow_types import to_arrow, to_spark
 from slackwater.spark.columns import quoted
 from slackwater.spark.packing import canonical_schema
 from slackwater.spark.position import in_versions
+from slackwater.spark.python_source import (
+    PythonReader,
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    fitted,
+    python_stream,
+)
 from slackwater.spark.sources.delta_log import Added, DeltaLog
 
 __all__ = ["read"]
@@ -57,9 +59,8 @@ def read(session: SparkSession, config: DeltaSource) -> DataFrame:
     DeltaLog(table.table_uri).check()
     columns = canonical_schema(pa.schema(
         [pa.field(f.name, _plain(f.type)) for f in pa.schema(table.schema().to_arrow())]))
-    session.dataSource.register(Delta)
-    df = (session.readStream.format(Delta.name())
-          .schema(from_arrow_schema(pa.schema([*columns, *_ADDED])))
+    df = (python_stream(session, Delta)
+          .schema(to_spark(pa.schema([*columns, *_ADDED])))
           .option("uri", table.table_uri).option("starting", config.starting)
           .option("max_rows", config.max_rows).load())
     return df.select(*[F.col(quoted(name)) for name in columns.names],
@@ -90,9 +91,9 @@ class Delta(DataSource):
         """The format's name."""
         return "slackwater_delta"
 
-    def streamReader(self, schema: StructType) -> DeltaReader:  # noqa: N802
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         """The reader on the driver, and on the executors."""
-        return DeltaReader(self.options, to_arrow_schema(schema, timezone="UTC"))
+        return fitted(DeltaReader(self.options, to_arrow(schema)), self.options)
 
 
 class _File(InputPartition):
@@ -100,7 +101,7 @@ class _File(InputPartition):
         self.added = added
 
 
-class DeltaReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class DeltaReader(PythonReader):
     """An offset: versions before `version` were read, and so many `files` of that one.
 
     What the table had at the start, in version `first`, is read like one large version.
@@ -141,6 +142,10 @@ class DeltaReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 at["files"], some = added.index + 1, True
             at = {**at, "version": at["version"] + 1, "files": 0}
         return at
+
+    def everything(self) -> Offset:
+        """All versions; which one was the first does not matter any more after them."""
+        return {"first": -1, "version": self._log.last() + 1, "files": 0}
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """One a file."""

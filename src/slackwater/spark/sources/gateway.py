@@ -13,12 +13,6 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import (
-    ReadAllAvailable,
-    ReadLimit,
-    ReadMaxRows,
-    SupportsTriggerAvailableNow,
-)
 from pyspark.sql.types import StructType
 
 from slackwater.core.errors import ConfigError
@@ -27,6 +21,14 @@ from slackwater.gateway.read import LogReader, Span
 from slackwater.gateway.slots import Slot
 from slackwater.pipeline.connectors import MAX_BYTES, GatewaySource
 from slackwater.spark.position import POSITION, in_line
+from slackwater.spark.python_source import (
+    PythonReader,
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    fitted,
+    python_stream,
+)
 from slackwater.spark.sources.json_values import from_json_text
 
 __all__ = ["GatewayLog", "read"]
@@ -53,8 +55,7 @@ def read(session: SparkSession, config: GatewaySource) -> DataFrame:
     if config.starting not in _STARTING:
         raise ConfigError("says nothing about where to start", step="starting",
                           expected=" or ".join(_STARTING), got=repr(config.starting))
-    session.dataSource.register(GatewayLog)
-    reader = (session.readStream.format(GatewayLog.name()).option("folder", config.path)
+    reader = (python_stream(session, GatewayLog).option("folder", config.path)
               .option("starting", config.starting)
               .option("reader", reader_name(config.reader or "default")))
     if config.max_rows is not None:
@@ -75,9 +76,9 @@ class GatewayLog(DataSource):
         """The record's number, its arrival and the event as it was sent."""
         return "record bigint, arrival timestamp, event string"
 
-    def streamReader(self, schema: StructType) -> GatewayLogReader:  # noqa: N802
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         """The reader on the driver, and on the executors."""
-        return GatewayLogReader(self.options)
+        return fitted(GatewayLogReader(self.options), self.options)
 
 
 class _Part(InputPartition):
@@ -85,7 +86,7 @@ class _Part(InputPartition):
         self.span = span
 
 
-class GatewayLogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class GatewayLogReader(PythonReader):
     """Offsets are places in the log."""
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
@@ -124,9 +125,13 @@ class GatewayLogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             end = min(end, self._log.advance(begin, limit.max_rows, MAX_BYTES))
         return start if end.record <= begin.record else end.to_json()
 
+    def everything(self) -> dict[str, int]:
+        """The log's durable end."""
+        return self._log.end().to_json()
+
     def reportLatestOffset(self) -> dict[str, int]:  # noqa: N802
         """The log's end, for the query's progress."""
-        return self._log.end().to_json()
+        return self.everything()
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         """One a segment."""

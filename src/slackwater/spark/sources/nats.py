@@ -11,17 +11,19 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import (
-    ReadAllAvailable,
-    ReadLimit,
-    ReadMaxRows,
-    SupportsTriggerAvailableNow,
-)
 from pyspark.sql.types import StructType
 
 from slackwater.core.errors import ConfigError, DataError
 from slackwater.pipeline.connectors import MAX_BYTES, NatsSource
 from slackwater.spark.position import POSITION, in_line
+from slackwater.spark.python_source import (
+    PythonReader,
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    fitted,
+    python_stream,
+)
 from slackwater.spark.sources.jetstream import Access, JetStream, Message, StreamState
 from slackwater.spark.sources.json_values import from_json_text
 
@@ -46,8 +48,7 @@ def read(session: SparkSession, config: NatsSource) -> DataFrame:
     if importlib.util.find_spec("nats") is None:
         raise ConfigError("the NATS source needs the client nats-py", step="nats",
                           hint='pip install "slackwater[nats]"')
-    session.dataSource.register(Nats)
-    reader = (session.readStream.format(Nats.name())
+    reader = (python_stream(session, Nats)
               # Spark hides an option of this name, and these two, wherever it prints options
               .option("url", config.servers).option("stream", config.stream)
               .option("starting", config.starting))
@@ -70,12 +71,12 @@ class Nats(DataSource):
         """Sequence, text and time."""
         return _SCHEMA
 
-    def streamReader(self, schema: StructType) -> NatsReader:  # noqa: N802
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         """The reader on the driver."""
-        return NatsReader(self.options)
+        return fitted(NatsReader(self.options), self.options)
 
 
-class NatsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class NatsReader(PythonReader):
     """Offsets are ``{"next": n}``: all messages before n have been read."""
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
@@ -119,12 +120,18 @@ class NatsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             end = min(end, start["next"] + most)
         return {"next": max(end, start["next"])}
 
+    def everything(self) -> Offset:
+        """Up to the last message that is there."""
+        return {"next": self._connection().state().next}
+
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """Ranges of numbers, in order."""
         first, last = start["next"], end["next"]
-        if last <= first:
+        if last == first:
             return []
-        self._check(self._connection().state(), first, last)
+        self._check(self._connection().state(), first, max(first, last))
+        if last < first:  # Spark 4.1 may ask for the end before it asks where to begin
+            return []
         tasks = min(max((last - first) // _SMALLEST, 1), _TASKS)
         bounds = [first + (last - first) * i // tasks for i in range(tasks + 1)]
         return [InputPartition((a, b)) for a, b in pairwise(bounds)]

@@ -1,0 +1,24 @@
+"""Spark's types as Arrow's, and back: all times with a zone are UTC, those without stay without."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import StructType
+
+from slackwater.spark.versions import BEFORE_4_2
+
+__all__ = ["to_arrow", "to_spark"]
+
+# Spark 4.1 knows no other zone
+_ZONE = {} if BEFORE_4_2 else {"timezone": "UTC"}
+
+
+def to_arrow(schema: StructType) -> pa.Schema:
+    """Columns of Spark as Arrow has them."""
+    return to_arrow_schema(schema, **_ZONE)
+
+
+def to_spark(schema: pa.Schema) -> StructType:
+    """Columns of Arrow as Spark has them."""
+    return from_arrow_schema(schema, prefer_timestamp_ntz=True)
