@@ -48,7 +48,9 @@ def by_the_row(arrival: list[int], scope: list[int], source: list[int] | None, c
             confirmed = [d for d in others if arrival[d] <= a + JUMP]
             witnesses = [d for d in confirmed
                          if not began or source is None or source[d] != source[j]]
-            if not witnesses and (len(others) + 1 < WITNESSES or against.get(s)):
+            alone = len(others) + 1 < WITNESSES or against.get(s)
+            outvoted = source is None and len(confirmed) < against.get(s, 0)
+            if (not witnesses or outvoted) and alone:
                 doubted.setdefault(s, []).append(j)
                 continue
             against.pop(s, None)
@@ -91,6 +93,8 @@ def test_every_row_is_judged_as_if_it_were_asked(
         expected = by_the_row(arrival, scope, source if sourced else None, known, last,
                               len(left), first, against)
         assert (verdict.taken.tolist(), verdict.refused, verdict.waiting) == expected
+        assert sorted(verdict.taken_by.tolist()) == verdict.taken_by.tolist()
+        assert (verdict.taken_by >= verdict.taken).all()
         assert doubt.contradicted == against
         left = [here[j] for j in verdict.waiting]
 

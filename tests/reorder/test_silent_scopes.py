@@ -1,11 +1,11 @@
-"""A scope's value that was silent for `forget_after` starts afresh, however the input is cut."""
+"""Keys and scopes that were silent for `forget_after` start afresh, however the input is cut."""
 
 from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from slackwater import Reorder, Roles
@@ -16,7 +16,8 @@ FORGET = 1000
 
 # mostly short gaps, and some that are longer than the time after which a scope is forgotten
 events = st.lists(st.tuples(
-    st.sampled_from([0, 1, 5, 20, 100, 400, FORGET, FORGET + 1, 3 * FORGET]), st.integers(0, 300),
+    st.sampled_from([0, 1, 5, 20, 100, 400, FORGET, FORGET + 1, 3 * FORGET]),
+    st.one_of(st.integers(0, 300), st.sampled_from([1500, 1600, 2500])),
     st.sampled_from("ab"), st.sampled_from("xyz")), min_size=1, max_size=40)
 
 
@@ -46,11 +47,14 @@ def outcomes(kernel, batch, cuts, restarts):
     return fates
 
 
+@pytest.mark.parametrize("scope", ["room", None])
 @pytest.mark.parametrize("policy", ["KSlack(initial=50us)", "Tide(loss=10%)",
                                     "MeanPlusRange(n=4, initial=50us, offset=10us)"])
 @given(rows=events, cuts=st.sets(st.integers(1, 39)), restarts=st.sets(st.integers(0, 39)))
-def test_any_cut_and_restart(policy, rows, cuts, restarts):
-    kernel = Reorder(policy, ROLES, scope="room", forget_after=f"{FORGET}us", max_future_skew="0s")
+@example(rows=[(0, 0, "a", "y"), (FORGET, 0, "a", "x"), (1, 0, "a", "y"), (1, 0, "a", "y")],
+         cuts={1}, restarts=set())  # what a silent key held left before the others were heard
+def test_any_cut_and_restart(policy, scope, rows, cuts, restarts):
+    kernel = Reorder(policy, ROLES, scope=scope, forget_after=f"{FORGET}us", max_future_skew="0s")
     batch = batch_of(rows)
     cuts = sorted(cut for cut in cuts if cut < len(rows))
     assert outcomes(kernel, batch, cuts, restarts) == outcomes(kernel, batch, [], set())

@@ -3,9 +3,11 @@
 A clock is the greatest arrival so far.  One row stamped 2099, or one source whose clock is broken,
 must not carry it away, or every honest row that follows would be late.  So a row that would make
 the clock jump far ahead is *in doubt* and waits: a second row near it, of another source, confirms
-it; `WITNESSES` rows that know nothing of the jump refute it, and it is quarantined.  Silence is
-proof as well: a tick that reaches the row confirms it.  A confirmed row is taken as if nothing had
-happened, just before the row that confirmed it, so an honest pause costs nothing but that wait.
+it; `WITNESSES` rows that know nothing of the jump refute it, and it is quarantined.  Where nothing
+is known of sources the two may be of the same broken one, so that more must be near it than have
+contradicted it.  Silence is proof as well: a tick that reaches the row confirms it.  A confirmed
+row is taken as if nothing had happened, just before the row that confirmed it, so an honest pause
+costs nothing but that wait.
 
 Enters: arrivals, in order.  Leaves: the order in which rows are taken, and those that are refused.
 May import: events.
@@ -21,10 +23,11 @@ from numpy.typing import NDArray
 from slackwater.core.compiled import njit
 from slackwater.core.events import NEVER
 
-__all__ = ["WITNESSES", "Doubt", "Verdict", "follow", "has_jump"]
+__all__ = ["DAY", "WITNESSES", "Doubt", "Verdict", "follow", "has_jump"]
 
 Int64 = NDArray[np.int64]
 
+DAY = 86_400_000_000
 WITNESSES = 16
 """So many rows of others that contradict a jump refute it, and so many that do not confirm it."""
 
@@ -75,10 +78,16 @@ def has_jump(arrival: Int64, scope: Int64, clock: Int64, last: int, jump: int,
 
 @dataclass(frozen=True)
 class Verdict:
-    """Rows by index: to be taken, in this order; refused; and still in doubt."""
+    """Rows by index: to be taken, in this order; refused; and still in doubt.
+
+    `taken_by` and `refused_by` say which row decided each; `refused_at`, how many had been taken.
+    """
 
     taken: Int64
+    taken_by: Int64
     refused: list[int]
+    refused_by: list[int]
+    refused_at: list[int]
     waiting: list[int]
 
 
@@ -105,8 +114,11 @@ class Doubt:
         if it is the first of all.
         """
         clock = clock.copy()
-        taken = [np.zeros(0, np.int64)]
+        taken, by = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         refused: list[int] = []
+        refused_by: list[int] = []
+        refused_at: list[int] = []
+        count = 0
         doubted: dict[int, list[int]] = {}
         for j in range(waiting):
             doubted.setdefault(int(scope[j]), []).append(j)
@@ -118,15 +130,22 @@ class Doubt:
             begin, j = j, int(_undoubted(arrival, scope, clock, is_doubted, last, self.jump, first,
                                          j))
             taken.append(np.arange(begin, j))
+            by.append(taken[-1])
+            count += j - begin
             last = max(last, int(arrival[begin:j].max(initial=NEVER)))
             if j == len(arrival):
                 break
             now = self._ask(j, arrival, scope, source, clock, last, first, doubted, refused)
             taken.append(np.array(now, np.int64))
+            by.append(np.full(len(now), j))
+            more = len(refused) - len(refused_by)
+            refused_by += more * [j]
+            refused_at += more * [count]
+            count += len(now)
             last = max(last, *(int(arrival[d]) for d in now), NEVER)
             is_doubted[scope[j]] = int(scope[j]) in doubted
             j += 1
-        return Verdict(np.concatenate(taken), refused,
+        return Verdict(np.concatenate(taken), np.concatenate(by), refused, refused_by, refused_at,
                        sorted(d for rows in doubted.values() for d in rows))
 
     def _ask(self, j: int, arrival: Int64, scope: Int64, source: Int64 | None, clock: Int64,
@@ -156,8 +175,10 @@ class Doubt:
             mine = doubted.setdefault(s, [])
             near = [d for d in mine if int(arrival[d]) <= a + self.jump]
             seen = [d for d in near if unknown or source is None or source[d] != source[j]]
-            unopposed = len(mine) + 1 >= WITNESSES and not self.contradicted.get(s)
-            if not seen and not unopposed:
+            against = self.contradicted.get(s, 0)
+            unopposed = len(mine) + 1 >= WITNESSES and not against
+            outvoted = source is None and len(near) < against
+            if (not seen or outvoted) and not unopposed:
                 mine.append(j)
                 return []
             self._settle(doubted, s, [d for d in mine if d not in near])

@@ -32,13 +32,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from slackwater.core.clock import Doubt, follow, has_jump
+from slackwater.core.clock import DAY, Doubt, follow, has_jump
 from slackwater.core.durations import format_duration
 from slackwater.core.events import FOREVER, NEVER, Roles
 from slackwater.core.kernel import Store
-from slackwater.core.outcome import outcome
+from slackwater.core.outcome import Refused, outcome
 from slackwater.core.punctuation import Punctuation
-from slackwater.core.slots import first_arrivals, local_numbers, silences
+from slackwater.core.slots import first_arrivals, first_rows, local_numbers, silences
 from slackwater.core.stage import NONE, Arrivals, StageLogic, Step, slot_of
 from slackwater.core.state.buffer import Buffer
 from slackwater.core.state.ipc import ipc_batch, ipc_bytes, joined, widened
@@ -51,7 +51,7 @@ __all__ = ["ARRIVAL_JUMP", "Keyed", "KeyedLogic", "silence_before"]
 Int64 = NDArray[np.int64]
 _SWEEP = 4096  # rows after which a look at all keys is worth it, however few there are
 
-ARRIVAL_JUMP = 86_400_000_000
+ARRIVAL_JUMP = DAY
 """An arrival a day ahead of all others is in doubt.
 
 Shorter jumps are left alone: partitions of a topic that are read unevenly after a standstill look
@@ -99,6 +99,8 @@ class KeyedLogic(StageLogic):
     `sources` whose own promises are combined (see `punctuation`).
     """
 
+    version = 3
+
     def __init__(self, name: str, roles: Roles, store: Store, *, max_future_skew: int,
                  max_delay: int | None = None, silence: int | None = None,
                  sources: tuple[str, ...] | None = None) -> None:
@@ -109,10 +111,12 @@ class KeyedLogic(StageLogic):
         self.silence = silence if roles.key else None
         self.now = self.began = NEVER
         """The greatest and the first arrival of the stage."""
+        self._told = NEVER  # the greatest tick
         derived = roles.arrival is None
         self._doubt = Doubt(min(max_future_skew, ARRIVAL_JUMP) if derived else ARRIVAL_JUMP)
         self._doubted: pa.RecordBatch | None = None
         self._doubted_times = (NONE, NONE)
+        self._taken_by: Int64 | None = None  # which row of the last step let each be taken
         self._numbers = np.full(1, -1)
         self._fresh = NONE
         self._since_sweep = 0
@@ -121,6 +125,8 @@ class KeyedLogic(StageLogic):
         """How long a key must have been silent before time alone promises anything of it."""
         self.shared = False
         """Whether keys that are new start at the watermark of all."""
+        self.together = False
+        """Whether keys learn from each other."""
         self.promised = NEVER
         """The watermark that was last given out."""
         self.taken = 0
@@ -175,9 +181,14 @@ class KeyedLogic(StageLogic):
     def take(self, new: Arrivals) -> Step:
         """One step over arrivals: gate, keys, then the stage's own."""
         slot = self._slots(new.rows)
+        self._taken_by = None
         if self._doubted is None and not self._jumps(new, slot):
-            return self._take_admitted(new, slot, [])
+            return self._take_admitted(new, slot)
         return self._take_judged(new)
+
+    def taken_by(self, rows: Int64) -> Int64:
+        """How many rows the last step had taken once so many of those given to it had come."""
+        return rows if self._taken_by is None else np.searchsorted(self._taken_by, rows)
 
     def pass_time(self, now: int) -> Step:
         """Let time pass; rows in doubt that it has reached are confirmed."""
@@ -185,7 +196,7 @@ class KeyedLogic(StageLogic):
         steps = self._take_confirmed(now)
         self.taken = self.count
         if now != NEVER:
-            self.now = max(self.now, now)
+            self.now, self._told = max(self.now, now), max(self._told, now)
         steps.append(self.pass_time_keyed(now))
         return merged(steps)
 
@@ -222,6 +233,19 @@ class KeyedLogic(StageLogic):
         return self.promised
 
     @property
+    def settled(self) -> int:
+        """As far as time has come for all but a few keys, or as a tick said.
+
+        One key, or one row, whose clock is wrong must not make the others seem silent.
+        """
+        live = self.keys.live()
+        self.clocks.need(live)
+        clocks = self.clocks["clock"][live]
+        clocks = clocks[clocks != NEVER]
+        most = (len(clocks) - 1) * 9 // 10
+        return max(self._told, int(np.partition(clocks, most)[most]) if len(clocks) else NEVER)
+
+    @property
     def in_doubt(self) -> int:
         """How many rows wait to be confirmed."""
         return 0 if self._doubted is None else int(self._doubted.num_rows)
@@ -249,14 +273,14 @@ class KeyedLogic(StageLogic):
             doubted = {"rows": ipc_bytes(self._doubted).hex(),
                        "times": [part.tolist() for part in self._doubted_times],
                        "contradicted": list(self._doubt.contradicted.items())}
-        return {"now": self.now, "began": self.began, "keys": self.keys.save(),
+        return {"now": self.now, "told": self._told, "began": self.began, "keys": self.keys.save(),
                 "clocks": self.clocks.save(), "punctuation": self.punctuation.save(),
                 "doubted": doubted, "fresh": self._fresh.tolist(), "swept": self._since_sweep,
                 "promised": self.promised}
 
     def load(self, meta: Mapping[str, Any]) -> None:
         """Read what `save` wrote."""
-        self.now, self.began = meta["now"], meta["began"]
+        self.now, self._told, self.began = meta["now"], meta["told"], meta["began"]
         self._since_sweep = meta["swept"]
         self.promised = meta.get("promised", NEVER)
         self._fresh = np.array(meta["fresh"], np.int64)
@@ -304,18 +328,23 @@ class KeyedLogic(StageLogic):
             source = Keys("source", (self.roles.source,), self.store).slots(rows)[0]
         derived = self.roles.arrival is None
         verdict = self._doubt.judge(arrival, scope, source, clock, self.now, held, derived)
+        self.count -= len(new)  # rows get their numbers when they are taken
         refused = []
         if verdict.refused:
             far = np.array(verdict.refused)
             why = f"more than {format_duration(self._doubt.jump)} ahead of all other rows"
-            refused = [outcome(rows.take(pa.array(far)), [why] * len(far), arrival[far])]
+            refused = [Refused(outcome(rows.take(pa.array(far)), [why] * len(far), arrival[far]),
+                               self.count + np.array(verdict.refused_at),
+                               2 * (np.array(verdict.refused_by) - held))]
         waiting, taken = np.array(verdict.waiting, int), verdict.taken
         self._doubted = rows.take(pa.array(waiting)) if len(waiting) else None
         self._doubted_times = (time[waiting], arrival[waiting])
-        self.count -= len(new)  # rows get their numbers when they are taken
+        self._taken_by = verdict.taken_by - held
         rows = rows.take(pa.array(taken))
-        return self._take_admitted(self.numbered(time[taken], arrival[taken], rows),
-                                   self._slots(rows), refused)
+        step = self._take_admitted(self.numbered(time[taken], arrival[taken], rows),
+                                   self._slots(rows))
+        step.refused.extend(refused)
+        return step
 
     def _take_confirmed(self, now: int | None) -> list[Step]:
         """Take the rows in doubt that time has reached (None: all)."""
@@ -332,7 +361,7 @@ class KeyedLogic(StageLogic):
             self._doubt.contradicted = {}
         rows = rows.take(pa.array(np.flatnonzero(near)))
         return [self._take_admitted(self.numbered(time[near], arrival[near], rows),
-                                    self._slots(rows), [])]
+                                    self._slots(rows))]
 
     # -- keys -----------------------------------------------------------------------------------
 
@@ -347,7 +376,7 @@ class KeyedLogic(StageLogic):
             self._numbers = np.full(2 * self.keys.room, -1)
         return slot
 
-    def _take_admitted(self, new: Arrivals, slot: Int64, refused: list[pa.RecordBatch]) -> Step:
+    def _take_admitted(self, new: Arrivals, slot: Int64) -> Step:
         steps: list[Step] = []
         at = 0
         arrival = new.arrival.copy() if self.roles.arrival is None else new.arrival
@@ -370,9 +399,7 @@ class KeyedLogic(StageLogic):
             steps.append(step if stop - at == len(new) else stamped(step))
             at = stop
         self._sweep(len(new))
-        step = merged(steps)
-        step.refused.extend(refused)
-        return step
+        return merged(steps)
 
     def _restart(self, slot: Int64, arrival: Int64, at: int, n: int) -> tuple[int, list[Step]]:
         """Start keys afresh that are new, or new again; where this piece ends, and what they held.
@@ -386,6 +413,8 @@ class KeyedLogic(StageLogic):
             self.clocks.need(slot[at:])
             stop, silent = silences(slot, arrival, at, self.clocks["clock"], self._numbers,
                                     min(waits))
+            if self.together and len(silent):
+                stop, silent = self._one_by_one(slot, at, stop, silent)
             if len(silent):
                 self.begin_keys(NONE, NONE, n)  # room for keys that are new in this batch
                 again = self._pass_silence(slot, arrival, at, silent, steps)
@@ -405,6 +434,15 @@ class KeyedLogic(StageLogic):
             self.begin_keys(begun, floor, n)
             self.clocks.reset(again)
         return int(stop), steps
+
+    def _one_by_one(self, slot: Int64, at: int, stop: int, silent: Int64) -> tuple[int, Int64]:
+        """Where this piece ends if what silent keys hold leaves by what is known just before each.
+        """
+        row = first_rows(slot, at, silent, self._numbers)
+        due = row[self.busy(silent)]
+        later = due[due > at] if at in due else due
+        stop = int(later.min(initial=stop))
+        return stop, silent[row < stop]
 
     def _pass_silence(self, slot: Int64, arrival: Int64, at: int, silent: Int64,
                       steps: list[Step]) -> Int64:
@@ -441,7 +479,7 @@ class KeyedLogic(StageLogic):
         live = self.keys.live()
         self.clocks.need(live)
         # a little later than need be: arrivals may be a little out of order
-        silent = live[self.clocks["clock"][live] < self.now - silence * 5 // 4]
+        silent = live[self.clocks["clock"][live] < self.settled - silence * 5 // 4]
         gone = silent[~self.busy(silent)]
         if len(gone):
             self.forgotten(gone)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from slackwater.core.compiled import njit
 from slackwater.core.events import NEVER
 
-__all__ = ["first_arrivals", "local_numbers", "positions", "silences"]
+__all__ = ["first_arrivals", "first_rows", "local_numbers", "positions", "silences"]
 
 Int64 = NDArray[np.int64]
 
@@ -67,14 +67,18 @@ def silences(slot: Int64, arrival: Int64, at: int, clock: Int64, numbers: Int64,
     return stop, again[:count]
 
 
-@njit(cache=True, nogil=True)
 def first_arrivals(slot: Int64, arrival: Int64, at: int, begun: Int64, numbers: Int64) -> Int64:
     """The arrival of each slot's first row from `at` on; NEVER for one whose row is in doubt."""
+    row = first_rows(slot, at, begun, numbers)
+    return np.where(row < 0, NEVER, arrival[row]) if len(arrival) else np.full(len(row), NEVER)
+
+
+@njit(cache=True, nogil=True)
+def first_rows(slot: Int64, at: int, begun: Int64, numbers: Int64) -> Int64:
+    """Each slot's first row from `at` on; −1 for one that has none."""
     for j in range(len(slot) - 1, at - 1, -1):
         numbers[slot[j]] = j
-    first = np.empty(len(begun), np.int64)
-    for i in range(len(begun)):
-        first[i] = arrival[numbers[begun[i]]] if numbers[begun[i]] >= 0 else NEVER
+    first = numbers[begun]
     for j in range(at, len(slot)):
         numbers[slot[j]] = -1
     return first

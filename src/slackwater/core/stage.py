@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar
 from weakref import ref
 
@@ -28,7 +28,7 @@ from slackwater.core.html import html_fields
 from slackwater.core.kernel import MemoryStore, Out, Store
 from slackwater.core.layouts import laid_out
 from slackwater.core.notes import Notes
-from slackwater.core.outcome import outcome
+from slackwater.core.outcome import Refused, outcome, settled
 from slackwater.core.state.ipc import adds_columns, empty_rows, joined
 from slackwater.core.state.keys import Keys
 from slackwater.core.state.record import Record, bundle, decode_schema, encode_schema, unbundle
@@ -81,7 +81,7 @@ class Step:
     why_late, late_at
         Why, and the arrival clock then.
     refused
-        More quarantined rows, with those columns: what the stage itself cannot take.
+        More quarantined rows: what the stage itself cannot take.
     reached
         For a stage that follows: gives, for rows of key values, the time that time alone has
         brought their keys to (NEVER: not touched).  None after arrivals.
@@ -96,7 +96,7 @@ class Step:
     late: pa.RecordBatch | None = None
     why_late: pa.Array | None = None
     late_at: Int64 = field(default_factory=lambda: NONE)
-    refused: list[pa.RecordBatch] = field(default_factory=list)
+    refused: list[Refused] = field(default_factory=list)
     reached: Callable[[pa.RecordBatch], Int64] | None = None
     by: Callable[[], Int64] | None = None
 
@@ -282,19 +282,28 @@ class StageLogic(ABC):
 
     # -- for chains -----------------------------------------------------------------------------
 
-    def step(self, batch: pa.RecordBatch) -> tuple[Step, list[pa.RecordBatch]]:
+    def step(self, batch: pa.RecordBatch) -> tuple[Step, list[Refused]]:
         """Take events; what is released, and what is quarantined."""
         new, refused = self.read(batch)
-        return self.take(self.numbered(new.time, new.arrival, new.rows)), refused
+        first = self.count
+        step = self.take(self.numbered(new.time, new.arrival, new.rows))
+        return step, [replace(r, by=first + self.taken_by(r.by)) for r in refused]
 
-    def read(self, batch: pa.RecordBatch) -> tuple[Arrivals, list[pa.RecordBatch]]:
-        """The good rows, by arrival and without numbers yet; the others, with their reasons."""
+    def taken_by(self, rows: Int64) -> Int64:
+        """How many rows the last step had taken once so many of those given to it had come."""
+        return rows
+
+    def read(self, batch: pa.RecordBatch) -> tuple[Arrivals, list[Refused]]:
+        """The good rows, by arrival and without numbers yet; the others, with their reasons.
+
+        For these, `by` is the number of good rows that came before.
+        """
         self.see(batch.schema)
         usable = usable_rows(batch, self.roles, max_future_skew=self._ahead,
                              max_delay=self._behind)
         return self._split(batch, usable)
 
-    def out(self, step: Step, refused: list[pa.RecordBatch]) -> Out:
+    def out(self, step: Step, refused: list[Refused]) -> Out:
         """A step as the protocol has it."""
         blank = self.blank()
         none = outcome(blank, None, NONE)
@@ -307,7 +316,7 @@ class StageLogic(ABC):
         refused = [*refused, *step.refused]
         notes = Notes(self.held(), self.notes)
         self._last_notes = ref(notes)
-        return Out(ready, late, joined(refused) if refused else none, notes)
+        return Out(ready, late, settled(refused) if refused else none, notes)
 
     def settle_notes(self) -> None:
         """The state is about to change: notes of the last step that somebody has are worked out."""
@@ -332,14 +341,15 @@ class StageLogic(ABC):
         self.schema = schema
 
     def _split(self, batch: pa.RecordBatch,
-               usable: Usable) -> tuple[Arrivals, list[pa.RecordBatch]]:
+               usable: Usable) -> tuple[Arrivals, list[Refused]]:
         """The good rows, by arrival, and the others, with their reasons."""
         refused = []
         time, arrival, rows = usable.time, usable.arrival, batch
         if not usable.good.all():
             good, bad = np.flatnonzero(usable.good), np.flatnonzero(~usable.good)
-            refused = [outcome(batch.take(pa.array(bad)), usable.reason[bad],
-                               usable.arrival[bad])]
+            before = bad - np.arange(len(bad))  # good rows
+            refused = [Refused(outcome(batch.take(pa.array(bad)), usable.reason[bad],
+                                       usable.arrival[bad]), before, 2 * before - 1)]
             time, arrival, rows = time[good], arrival[good], batch.take(pa.array(good))
         if self.roles.arrival is not None and (arrival[1:] < arrival[:-1]).any():
             order = np.argsort(arrival, kind="stable")  # ties stay as they were given

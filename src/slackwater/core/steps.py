@@ -43,7 +43,7 @@ def merged(steps: list[Step]) -> Step:
                 joined([s.late for s in late]) if late else steps[0].late,
                 pa.concat_arrays([s.why_late for s in late]) if late else steps[0].why_late,
                 np.concatenate([s.late_at for s in late]) if late else NONE,
-                [rows for s in steps for rows in s.refused], steps[-1].reached, by)
+                [part for s in steps for part in s.refused], steps[-1].reached, by)
 
 
 def interleaved(before: list[Step], step: Step) -> Step:

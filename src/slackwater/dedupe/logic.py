@@ -28,7 +28,7 @@ Int64 = NDArray[np.int64]
 class DedupeLogic(KeyedLogic):
     """Forgetting is all there is to it: an id that has been forgotten is new again."""
 
-    version = 1
+    version = 2
 
     def __init__(self, config: Dedupe, store: Store) -> None:
         within, ahead = config.within, config.max_future_skew

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from slackwater.core.events import NEVER
 from slackwater.core.kernel import Store
 from slackwater.core.keyed import Keyed, KeyedLogic, silence_before
-from slackwater.core.outcome import outcome
+from slackwater.core.outcome import Refused, outcome
 from slackwater.core.release import promise_walk
 from slackwater.core.stage import NONE, Step, how_late, role_names
 from slackwater.core.state.buffer import Buffer, Rows
@@ -165,11 +165,11 @@ class MatchLogic(KeyedLogic):
         return given if self._config.timed_out is None else tuple(
             replace(c, least=0) for c in given)
 
-    def _refused(self) -> list[pa.RecordBatch]:
+    def _refused(self) -> list[Refused]:
         """The rows whose matches are too many, with the reason."""
         given, self._runner.refused = self._runner.refused, []
-        return [outcome(self._live.payload(rows), why, self._live["time"][rows])
-                for rows, why in given]
+        return [Refused(outcome(self._live.payload(rows), why, self._live["time"][rows]), by)
+                for rows, why, by in given]
 
     def _due(self, found: Matches, step: Int64, batch: Batch) -> tuple[Matches, Int64]:
         """Add the waiting matches that have become final."""
@@ -199,7 +199,7 @@ class MatchLogic(KeyedLogic):
             rows = np.searchsorted(self._live["n"], out)
             self._runner.refused.append((rows, np.full(len(rows), (
                 f"its matches cannot wait: more than {limit:,} would, until nothing can undo them "
-                "(max_matches)"), object)))
+                "(max_matches)"), object), out))
             keep = np.flatnonzero(waiting.n < cut)
             waiting = Rows(waiting.key[keep], waiting.time[keep], waiting.n[keep],
                            waiting.payload.take(pa.array(keep)))

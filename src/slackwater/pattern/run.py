@@ -97,8 +97,8 @@ class Runner:
                 pattern.whole, bound.conditions, WAYS[str(config.select)],
                 branching=config.select == "branching")._replace(
                     partial=1 + TIMED_OUT.index(str(config.timed_out)))
-        self.refused: list[tuple[Int64, NDArray[np.object_]]] = []
-        """Rows with too many matches, and why; for the logic to hand out."""
+        self.refused: list[tuple[Int64, NDArray[np.object_], Int64]] = []
+        """Rows with too many matches, why, and by which arrival; for the logic to hand out."""
 
     # -- events in ------------------------------------------------------------------------------
 
@@ -230,7 +230,7 @@ class Runner:
         # a first event with too many matches is handed out once, when its window has closed
         due[starts] = np.where(over, FOREVER, np.where(much, live["time"][starts] + plan.window,
                                                        _NOTHING))
-        self._hand_out(starts[much & over & ~known], refused[much & over & ~known])
+        self._hand_out(starts[much & over & ~known], refused[much & over & ~known], batch)
         whose = stream[found.trigger]
         undecided = close >= mark[whose]
         np.minimum.at(due, found.trigger[undecided], close[undecided])
@@ -243,11 +243,11 @@ class Runner:
         live, plan = self.live, self._late_plan
         before, now = less(batch.emitted, plan.window), less(batch.mark, plan.window)
         starts = closing(live, plan, before, now)
-        out = [rows for rows, _ in self.refused]
+        out = [rows for rows, *_ in self.refused]
         starts = np.setdiff1d(starts, np.concatenate([*out, NONE]))
         found, refused = timed_out(starts, live, self._config, plan, self._late_graph,
                                    self._programs)
-        self._hand_out(starts[refused > 0], refused[refused > 0])
+        self._hand_out(starts[refused > 0], refused[refused > 0], batch)
         close = live["time"][found.head] + plan.window
         return found, self._release(close, live["stream"][found.head], batch)
 
@@ -346,16 +346,18 @@ class Runner:
         order, _ = order_by_key(part, time, n, self._parts.room)
         return order + first
 
-    def _hand_out(self, rows: Int64, why: Int64) -> None:
-        """Note the rows whose matches are too many."""
+    def _hand_out(self, rows: Int64, why: Int64, closed: Batch | None = None) -> None:
+        """Note the rows whose matches are too many: when they come, or when a window has closed."""
         if not len(rows):
             return
-        limit = self._config.max_matches
+        limit, live = self._config.max_matches, self.live
+        by = live["n"][rows] if closed is None else self._release(
+            live["time"][rows] + self._plan.window, live["stream"][rows], closed)
         told = np.where(why == TOO_MANY_MATCHES,
                         f"completes more than {limit:,} matches (max_matches)",
                         f"more than {64 * limit:,} partial matches to be looked at "
                         "(64 × max_matches)").astype(object)
-        self.refused.append((rows, told))
+        self.refused.append((rows, told, by))
 
     def _matches(self, found: Found) -> Matches:
         """What a loop found, with the trigger's row in `trigger`."""

@@ -2,24 +2,28 @@
 
 One row stamped 1970, or one source whose clock is a day behind, says nothing of how long the others
 take; a policy that looks at the greatest delay would hold everything for years.  So a delay far
-beyond all that is believed so far (`FACTOR` times, or that many times the policy's initial buffer)
-is only a *claim*.  It teaches once a second row, of another source where sources are known, has
-come with a delay of that size.  Delays count from the least one that is believed, so that a clock
-that is wrong for all of them changes nothing.
+beyond all that is believed so far (`FACTOR` times their spread, or that many times the policy's
+initial buffer) is only a *claim*.  It teaches once a second row, of another source where sources
+are known, has come with a delay of that size, and not before the stream itself is so old: what
+happened before its first row did not take its way.  A stream that begins with old rows is another
+matter: there delays teach as soon as `WITNESSES` more rows claim so much than do not.
+Delays count from the least one that is believed, so that a clock that is wrong for all of them
+changes nothing; the first one is believed up to a day, for there is nothing to compare it with.
 """
 
 from __future__ import annotations
 
-import zlib
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from slackwater.core.clock import DAY
 from slackwater.core.compiled import njit
 from slackwater.core.kernel import Store
 from slackwater.core.state.pages import Pages
+from slackwater.core.state.shards import hashes_of
 
 __all__ = ["FACTOR", "Belief"]
 
@@ -30,15 +34,23 @@ _NOBODY = np.zeros(0, np.int64)
 FACTOR = 8.0
 """A delay that is longer than all believed ones by this factor needs a witness."""
 
+WITNESSES = 32
+"""So many more rows with a delay than without it are proof that there are such delays."""
+
 _RECENT = 1000  # rows for which a claim waits for a witness
+_BEGIN = 8  # rows after which the least delay is believed, if all are longer than a day
+_YOUNG = 64  # rows before a stream has an age: by then its clock is right
 _RECORD = np.dtype([
+    ("rows", np.int64),        # so far, as long as it is young
+    ("began", np.int64),       # the last arrival of that time
     ("known", np.int64),       # whether any delay is believed
-    ("least", np.float64),     # the least of them
-    ("believed", np.float64),  # the greatest distance from it
+    ("least", np.float64),     # the least of them, or of all while there is none …
+    ("greatest", np.float64),  # … and the greatest since that one
     ("claims", np.int64),      # whether a delay waits for a witness …
     ("claim", np.float64),     # … which
     ("by", np.int64),          # … whose
-    ("rows", np.int64),        # … and for how many rows
+    ("since", np.int64),       # … and for how many rows,
+    ("more", np.int64),        # of which so many more claim than do not
 ])
 
 
@@ -52,7 +64,7 @@ class Belief:
     """
 
     def __init__(self, floor: float, store: Store) -> None:
-        self._floor = floor
+        self._far = FACTOR * floor
         self._groups = Pages("belief", {"of": np.zeros((), _RECORD)}, store)
 
     def grow(self, groups: int) -> None:
@@ -63,16 +75,17 @@ class Belief:
         """Start these groups afresh."""
         self._groups.reset(groups)
 
-    def teaches(self, delay: Float64, group: Int64, source: pa.Array | None) -> NDArray[np.bool_]:
-        """For each arrival, whether its delay is believed."""
+    def teaches(self, arrival: Int64, delay: Float64, group: Int64,
+                source: pa.Array | None) -> NDArray[np.bool_] | None:
+        """For each arrival, whether its delay is believed; None: all are."""
         self._groups.touch(group)
+        of = self._groups["of"]
+        first = _believed(arrival, delay, group, of, self._far)
+        if first == len(delay):
+            return None
+        who = _NOBODY if source is None else hashes_of(source.slice(first))
         mask = np.ones(len(delay), bool)
-        of, far = self._groups["of"], FACTOR * self._floor
-        who = _NOBODY
-        if source is not None:
-            away = _away(delay, group, of, far / 2)
-            who = _who(source, away, len(delay)) if len(away) else _NOBODY
-        _judge(delay, group, who, of, far, mask)
+        _judge(arrival, delay, group, who, of, self._far, mask, first)
         return mask
 
     def save(self) -> dict[str, Any]:
@@ -84,50 +97,70 @@ class Belief:
         self._groups.load(meta)
 
 
-def _who(source: pa.Array, rows: Int64, count: int) -> Int64:
-    """A number for the source of the rows that may be claims; −1: not one of them."""
-    who = np.full(count, -1)
-    names = source.take(pa.array(rows)).to_pylist()
-    who[rows] = [zlib.crc32(repr(name).encode()) for name in names]
-    return who
+@njit(cache=True, nogil=True)
+def _begin(g: Any, arrival: int, delay: float, far: float) -> None:
+    """One of the first rows: the least delay is the one to go by."""
+    g.rows += 1
+    g.began = arrival
+    if g.known == 0:
+        if abs(delay) <= max(far, DAY):
+            g.known, g.least, g.greatest = 1, delay, delay
+        else:
+            g.least = g.greatest = delay if g.rows == 1 else min(g.least, delay)
+            g.known = 1 if g.rows == _BEGIN else 0
 
 
-@njit(cache=True)
-def _away(delay: Float64, group: Int64, of: Any, far: float) -> Int64:
-    """The rows that may turn out to be claims: those far from what is believed before them all."""
-    found, count = np.empty(len(delay), np.int64), 0
-    for j in range(len(delay)):
-        g = of[group[j]]
-        if abs(delay[j] - (g.least if g.known == 1 else delay[0])) > far:
-            found[count] = j
-            count += 1
-    return found[:count]
-
-
-@njit(cache=True)
-def _judge(delay: Float64, group: Int64, who: Int64, of: Any, far: float,
-           mask: NDArray[np.bool_]) -> None:
+@njit(cache=True, nogil=True)
+def _believed(arrival: Int64, delay: Float64, group: Int64, of: Any, far: float) -> int:
+    """Take in delays until one raises a question: which."""
     for j in range(len(delay)):
         g, d = of[group[j]], delay[j]
-        if g.known == 0:  # there is nothing to compare the first one with
-            g.known, g.least = 1, d
-        size = abs(d - g.least)
-        if g.claims == 1:
-            g.rows += 1
-        believed = size <= far or size <= FACTOR * g.believed
-        if not believed:
-            by = who[j] if len(who) else -1
-            recent = g.claims == 1 and g.rows <= _RECENT
-            if recent and (by < 0 or by != g.by) and abs(d - g.claim) <= max(far, size / 2):
-                believed, g.claims = True, 0
-            elif not recent or size < abs(g.claim - g.least):
-                # of two claims, the one that is nearer to what is known
-                g.claims, g.claim, g.by, g.rows = 1, d, by, 0
-        if not believed:
+        if g.rows < _YOUNG:
+            _begin(g, arrival[j], d, far)
+        if g.claims == 1 or g.known == 0:
+            return j
+        # next to no row changes them: a look is cheaper than a write
+        if d > g.greatest:
+            if d - g.least > max(far, FACTOR * (g.greatest - g.least)):
+                return j
+            g.greatest = d
+        elif d < g.least:
+            if g.least - d > max(far, FACTOR * (g.greatest - g.least)):
+                return j
+            g.least = d
+    return len(delay)
+
+
+@njit(cache=True, nogil=True)
+def _judge(arrival: Int64, delay: Float64, group: Int64, who: Int64, of: Any, far: float,
+           mask: NDArray[np.bool_], first: int) -> None:
+    """The same from row `first` on, for claims too; `who` says who sent a row."""
+    for j in range(first, len(delay)):
+        g, d = of[group[j]], delay[j]
+        if g.rows < _YOUNG and j > first:  # that one has been counted
+            _begin(g, arrival[j], d, far)
+        if g.known == 0:
             mask[j] = False
             continue
-        # next to no row changes them: a look is cheaper than a write
-        if size > g.believed:
-            g.believed = size
-        if d < g.least:
-            g.least = d
+        size = abs(d - g.least)
+        g.since += g.claims
+        if size <= max(far, FACTOR * (g.greatest - g.least)):
+            g.more = max(g.more - 1, 0)
+        else:
+            recent = g.claims == 1 and g.since <= _RECENT
+            g.more = g.more + 1 if recent else 1
+            other = len(who) == 0 or who[j - first] != g.by or g.by == 0
+            if recent and other and abs(d - g.claim) <= max(far, size / 2) and (
+                    d < g.least or size <= arrival[j] - g.began or g.more >= WITNESSES):
+                g.claims = 0
+                if d < g.least:  # those that were believed may be the wrong ones
+                    g.greatest = d
+            else:
+                if not recent or size < abs(g.claim - g.least):
+                    # of two claims, the one that is nearer to what is known
+                    g.claims, g.claim, g.since = 1, d, 0
+                    g.by = who[j - first] if len(who) else 0
+                mask[j] = False
+                continue
+        g.greatest = max(g.greatest, d)
+        g.least = min(g.least, d)

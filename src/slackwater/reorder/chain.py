@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from slackwater.core.events import FOREVER
 from slackwater.core.kernel import Store
+from slackwater.core.outcome import Refused
 from slackwater.core.stage import Arrivals, StageLogic, Step
 from slackwater.core.state.ipc import empty_rows, joined
 from slackwater.core.steps import merged
@@ -53,19 +54,25 @@ class ChainLogic(StageLogic):
         self._second = second
         self._count = {"rows": 0, "late": 0, "quarantined": 0, "filtered": 0}
 
-    def step(self, batch: pa.RecordBatch) -> tuple[Step, list[pa.RecordBatch]]:
+    def step(self, batch: pa.RecordBatch) -> tuple[Step, list[Refused]]:
         """Take events, in pieces whose rows stay in the cache while both stages see them."""
         first, steps = self._first, []
         new, refused = first.read(batch)  # as a whole: its arrivals may be in any order
+        by = [part.by.copy() for part in refused]
         size = _PIECE if len(new) > 2 * _PIECE else max(len(new), 1)
         for at in range(0, max(len(new), 1), size):
-            part = new.slice(at, at + size)
+            part, count = new.slice(at, at + size), first.count
             step = first.take(first.numbered(part.time, part.arrival, part.rows))
+            step = replace(step, refused=[
+                r if r.place is None else replace(r, place=r.place + 2 * at) for r in step.refused])
+            for numbers, one in zip(by, refused, strict=True):
+                here = one.by >= at
+                numbers[here] = count + first.taken_by(one.by[here] - at)
             steps.append(self._pass_on(step))
         self.schema = batch.schema
         self._count["rows"] += batch.num_rows
-        self._count["quarantined"] += sum(rows.num_rows for rows in refused)
-        return merged(steps), refused
+        self._count["quarantined"] += sum(len(part.by) for part in refused)
+        return merged(steps), [replace(part, by=n) for part, n in zip(refused, by, strict=True)]
 
     def leave_out(self, rows: int) -> None:
         """Note that rows were filtered out before they came here."""
@@ -116,11 +123,17 @@ class ChainLogic(StageLogic):
         else:
             assert step.time is not None
             self._second.see(rows.schema)
+            count = self._second.count
             result = self._second.take(self._second.numbered(step.time, step.time, rows))
+            if result.refused and step.by is not None and step.reached is None:
+                by = step.by()
+                result = replace(result, refused=[
+                    replace(part, by=by[np.clip(part.by - count, 0, len(by) - 1)])
+                    for part in result.refused])
         whole = merged([*late, result]) if late else replace(result, refused=[
             *step.refused, *result.refused])
         self._count["late"] += 0 if whole.late is None else whole.late.num_rows
-        self._count["quarantined"] += sum(r.num_rows for r in whole.refused)
+        self._count["quarantined"] += sum(len(part.by) for part in whole.refused)
         return whole
 
     def blank(self) -> pa.RecordBatch:

@@ -39,7 +39,7 @@ Int64 = NDArray[np.int64]
 class ReorderLogic(KeyedLogic):
     """A running `Reorder`."""
 
-    version = 3
+    version = 4
 
     def __init__(self, config: Reorder, store: Store) -> None:
         policy = config.policy
@@ -56,6 +56,7 @@ class ReorderLogic(KeyedLogic):
         forget: Any = config.forget_after
         self._groups = None if config.scope is None else Heard("groups", config.scope, store,
                                                                forget)
+        self.together = config.scope is not None
         within = config.roles.key if config.scope is None else config.scope
         self._sources = (Heard("sources", (*within, config.roles.source), store, forget)
                          if policy.needs_source and config.roles.source else None)
@@ -317,11 +318,11 @@ class ReorderLogic(KeyedLogic):
             live = self.keys.live()
             self._marks.need(live)
             # a key that still holds rows needs its group, however silent
-            gone = np.setdiff1d(self._groups.silent(self.now), self._marks["group"][live])
+            gone = np.setdiff1d(self._groups.silent(self.settled), self._marks["group"][live])
             self._estimator.reset(gone)
             self._groups.forget(gone)
         if self._sources is not None:
-            gone = self._sources.silent(self.now)
+            gone = self._sources.silent(self.settled)
             self._estimator.reset_sources(gone)
             self._sources.forget(gone)
 

@@ -123,8 +123,8 @@ class DelayEstimator(BufferEstimator):
         delay = (seen.arrival - seen.time).astype(np.float64)
         state = self._groups["state"]
         teaches = (None if self._belief is None else
-                   self._belief.teaches(delay, seen.group, seen.source_column))
-        if teaches is None or teaches.all():
+                   self._belief.teaches(seen.arrival, delay, seen.group, seen.source_column))
+        if teaches is None:
             self._policy.buffers(delay, seen.group, state, before, after)
         else:
             some = np.flatnonzero(teaches)

@@ -260,7 +260,7 @@ class SyncLogic(KeyedLogic):
         live = self._names.live()
         members = self._member_rows[live]
         self._let_go(live[(members["state"] == DISABLED)
-                          & (members["heard"] < self.now - self.forget_sources * 5 // 4)])
+                          & (members["heard"] < self.settled - self.forget_sources * 5 // 4)])
 
     def _forget_members(self, keys: Int64) -> None:
         live = self._names.live()

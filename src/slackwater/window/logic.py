@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from slackwater.core.errors import ConfigError
 from slackwater.core.events import Roles
 from slackwater.core.kernel import Store
-from slackwater.core.outcome import outcome
+from slackwater.core.outcome import Refused, outcome
 from slackwater.core.stage import Arrivals, Step, slot_of
 from slackwater.core.state.ipc import empty_rows
 from slackwater.core.state.keys import Keys
@@ -65,7 +65,8 @@ class WindowLogic(FollowerLogic):
         refused = []
         if beyond is not None:
             bad, good = np.flatnonzero(beyond), np.flatnonzero(~beyond)
-            refused = [outcome(batch.take(pa.array(bad)), [_BEYOND] * len(bad), time[bad])]
+            refused = [Refused(outcome(batch.take(pa.array(bad)), [_BEYOND] * len(bad), time[bad]),
+                               new.n[bad])]
             batch, time = batch.take(pa.array(good)), time[good]
         slot, fresh = self._keys.slots(batch)
         self._groups.grow(self._keys.room)

@@ -45,10 +45,14 @@ _KINDS = {"count": 0, "sum": 1, "avg": 1, "min": 2, "max": 3}
 
 @dataclass(frozen=True)
 class Results:
-    """What was found: rows, in the order in which they became certain, and given-up rows."""
+    """What was found: rows, in the order in which they became certain, and given-up rows.
+
+    `gave_up_by` is the arrival that each of these needed.
+    """
 
     ready: pa.RecordBatch
     gave_up: Int64
+    gave_up_by: Int64
 
 
 class Engine:
@@ -92,7 +96,8 @@ class Engine:
         begun = known_by[np.minimum(parts.start, max(n - 1, 0))] if n else known_by[:0]
         batches: list[pa.RecordBatch] = []
         keys: list[tuple[Int64, Int64]] = []
-        gave_up: list[Int64] = []
+        gave_up: list[Int64] = [known_by[:0]]
+        gave_up_by = [known_by[:0]]
         p, room = 0, _STATES
         time, known_by = _plain(time), _plain(known_by)
         while p < len(parts.lo):
@@ -106,6 +111,7 @@ class Engine:
                 continue
             what = found.what[:count]
             gave_up.append(found.first[:count][what == GAVE_UP])
+            gave_up_by.append(found.trigger[:count][what == GAVE_UP])
             some = np.flatnonzero(what != GAVE_UP)
             if not len(some):
                 continue
@@ -116,7 +122,7 @@ class Engine:
             batches.append(batch)
             keys.append((found.trigger[some][match], begun[part][match]))
         ready = self._sorted(batches, keys)
-        return Results(ready, np.concatenate(gave_up) if gave_up else np.zeros(0, np.int64))
+        return Results(ready, np.concatenate(gave_up), np.concatenate(gave_up_by))
 
     def nothing(self) -> pa.RecordBatch:
         """No results, with their columns."""

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from slackwater.core.events import Roles
 from slackwater.core.kernel import Store
 from slackwater.core.layouts import laid_out_schema
-from slackwater.core.outcome import outcome
+from slackwater.core.outcome import Refused, outcome
 from slackwater.core.stage import Arrivals, Stage, Step, how_late
 from slackwater.core.state.buffer import Buffer, Rows
 from slackwater.core.state.ipc import empty_rows
 from slackwater.core.state.keys import Keys
 from slackwater.core.state.pages import Pages
-from slackwater.query.recognise.engine import Engine
+from slackwater.query.recognise.engine import Engine, Results
 from slackwater.query.recognise.layout import Layout, lay_out
 from slackwater.query.recognise.parse import parse_recognise
 from slackwater.query.recognise.plan import Plan, plan_recognise
@@ -183,7 +183,7 @@ class RecogniseLogic(FollowerLogic):
             kept = np.flatnonzero(stays[before:])
             self._buffer.add(new.take(kept) if len(kept) < len(new) else new)
         self._forget(laid.slot[keep == laid.hi])
-        return Step([found.ready], refused=self._given_up(ordered, laid, found.gave_up))
+        return Step([found.ready], refused=self._given_up(ordered, laid, found))
 
     def _keep(self, laid: Layout, parts: Parts, theta: Int64) -> Int64:
         """Note how far partitions have come; from which row on they are kept."""
@@ -223,11 +223,13 @@ class RecogniseLogic(FollowerLogic):
         due[open_rows] = np.minimum(due[open_rows], laid.time[laid.hi[open_rows] - 1] + 1)
         return due
 
-    def _given_up(self, rows: pa.RecordBatch, laid: Layout, which: Int64) -> list[pa.RecordBatch]:
+    def _given_up(self, rows: pa.RecordBatch, laid: Layout, found: Results) -> list[Refused]:
+        which = found.gave_up
         if not len(which):
             return []
         why = [_GAVE_UP.format(self._config.max_steps)] * len(which)
-        return [outcome(rows.take(pa.array(which)), why, laid.time[which])]
+        return [Refused(outcome(rows.take(pa.array(which)), why, laid.time[which]),
+                        found.gave_up_by)]
 
     # -- state ----------------------------------------------------------------------------------
 

@@ -40,6 +40,7 @@ _AIM = 0.75  # of the ratio is aimed at; the rest is for what the estimate does 
 _BEYOND = 0.75  # a stream is known once so much more of the delays' spread could have been seen
 _WARY = 0.25  # of a young stream's age is added to its buffer time
 _AHEAD = 3.0  # so many times what the delays have risen since the last estimate is added
+_ALL = np.zeros(0, bool)  # every delay teaches
 _HORIZON = 50.0  # late events over which an excess is worked off
 
 
@@ -193,14 +194,14 @@ class QuantileEstimator(GroupEstimator):
         """Run through the arrivals: θ_j = a_j − B_{j−1}."""
         policy, groups = self._policy, self._groups
         groups.touch(seen.group)
-        teaches = np.ones(len(seen), bool)
+        delay = (seen.arrival - seen.time).astype(np.float64)
+        teaches = None
         if self._belief is not None:
-            delay = (seen.arrival - seen.time).astype(np.float64)
-            teaches = self._belief.teaches(delay, seen.group, seen.source_column)
+            teaches = self._belief.teaches(seen.arrival, delay, seen.group, seen.source_column)
         after = np.empty(len(seen))
-        _run(walk, seen.time, seen.arrival, seen.group, teaches, groups["head"], groups["recent"],
-             groups["samples"], policy.ratio, float(policy.initial), policy.sample_every,  # type: ignore[arg-type]
-             policy.estimate_every, after)
+        _run(walk, seen.time, seen.arrival, delay, seen.group, _ALL if teaches is None else teaches,
+             groups["head"], groups["recent"], groups["samples"], policy.ratio,
+             float(policy.initial), policy.sample_every, policy.estimate_every, after)  # type: ignore[arg-type]
         return after
 
     def thresholds(self, groups: Int64, now: Int64) -> Int64:
@@ -253,17 +254,18 @@ def _quantile(values: Float64, share: float) -> float:
 
 
 @njit(cache=True)
-def _run(walk: Walk, time: Int64, arrival: Int64, group: Int64, teaches: NDArray[np.bool_],
-         heads: Float64, recents: Float64, sampled: Float64, ratio: float, initial: float,
-         sample_every: int, estimate_every: int, after: Float64) -> None:
+def _run(walk: Walk, time: Int64, arrival: Int64, delays: Float64, group: Int64,
+         teaches: NDArray[np.bool_], heads: Float64, recents: Float64, sampled: Float64,
+         ratio: float, initial: float, sample_every: int, estimate_every: int,
+         after: Float64) -> None:
     aim = _AIM * ratio
     for j in range(len(time)):
         s, recent, samples = heads[group[j]], recents[group[j]], sampled[group[j]]
         now, t = float(arrival[j]), float(time[j])
-        delay = float(arrival[j] - time[j])
+        delay = delays[j]
         advance_to(walk, walk.of[j], arrival[j] - np.int64(np.ceil(s[B])), j, j)
         late = 1.0 if take(walk, j) > 0 else 0.0
-        if not teaches[j]:
+        if len(teaches) and not teaches[j]:
             after[j] = s[B]
             continue
         s[DEBT] = max(s[DEBT] + late - aim, -_HORIZON / 4)
