@@ -53,6 +53,9 @@ def outcomes(kernel, batch, cuts, restarts):
 @given(rows=events, cuts=st.sets(st.integers(1, 39)), restarts=st.sets(st.integers(0, 39)))
 @example(rows=[(0, 0, "a", "y"), (FORGET, 0, "a", "x"), (1, 0, "a", "y"), (1, 0, "a", "y")],
          cuts={1}, restarts=set())  # what a silent key held left before the others were heard
+@example(rows=[(0, 1500, "a", "x"), (1, 0, "a", "y"), (1, 1500, "a", "y"), (1, 1500, "a", "y"),
+               (400, 0, "a", "y"), (20, 0, "a", "y")],
+         cuts={1}, restarts=set())  # the first row of a batch decided who confirmed a delay
 def test_any_cut_and_restart(policy, scope, rows, cuts, restarts):
     kernel = Reorder(policy, ROLES, scope=scope, forget_after=f"{FORGET}us", max_future_skew="0s")
     batch = batch_of(rows)
