@@ -14,6 +14,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from slackwater import __version__
+from slackwater.cli.without_pandas import without_pandas
 from slackwater.core.errors import SlackwaterError
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def main() -> None:
     # importing and loading kernels makes objects that all stay: to look at them again and again
     # for garbage takes a quarter of a short command's time
     gc.set_threshold(50_000, 20, 20)
+    without_pandas(sys.argv[1:])
     from slackwater.cli.command_line import app
 
     try:

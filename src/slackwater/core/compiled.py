@@ -25,7 +25,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -61,12 +61,13 @@ def njit(**options: Any) -> Any:
     def decorate(function: Callable[..., Any]) -> Any:
         compiled = numba.njit(**options)(function)
         if cached and cache_folder() is not None and _readable(function):
-            compiled._cache = _KeyedCache(function)  # what Dispatcher.enable_caching does
+            compiled._cache = _LateCache(function)  # what Dispatcher.enable_caching does
         return compiled
 
     return decorate
 
 
+@cache
 def source_key(file: str, root: str = PACKAGE) -> str:
     """A hash of a module's text and of every module of its package that it imports in the end."""
     seen: set[str] = set()
@@ -230,6 +231,20 @@ class _KeyedCache(caching.FunctionCache):
                 super().save_overload(sig, data)
         except OSError:
             pass  # a folder that can only be read, or a full disk: compiled again next time
+
+
+class _LateCache:
+    """The cache of a function from its first call on: most of a process's functions have none."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    @cached_property
+    def _cache(self) -> _KeyedCache:
+        return _KeyedCache(self._function)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cache, name)
 
 
 @contextmanager
