@@ -1,4 +1,4 @@
-"""A command that starts at once: pyarrow imports pandas for its first array, and no command needs it.
+"""A command starts at once: pyarrow imports pandas for its first array, which no command needs.
 
 That takes a sixth of a second, of the eight tenths that a short command has.  pyarrow looks for
 pandas once in a process; so it is asked for an array while pandas cannot be found.
