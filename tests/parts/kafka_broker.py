@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from parts.jars import NotHad, kafka_server
+from parts.jars import kafka_server
 from parts.java import java
 from parts.server import Server, free_port, wait_until
 
@@ -45,7 +45,7 @@ class KafkaBroker(Server):
                  "-t", _CLUSTER, "-c", str(settings)],
                 capture_output=True, text=True, timeout=60, check=False)
             if run.returncode != 0:
-                raise NotHad(f"Kafka: its storage could not be formatted: {run.stderr[-500:]}")
+                raise RuntimeError(f"Kafka's storage could not be formatted: {run.stderr[-2000:]}")
         super().__init__("Kafka", [java(), *_JVM, "-cp", jars, "kafka.Kafka", str(settings)],
                          folder / "broker.log", port=port)
         self.address = f"127.0.0.1:{port}"

@@ -18,25 +18,22 @@ def free_port() -> int:
     Taken below the range that the system gives to outgoing connections: a server that is killed
     and started again would else find its port in use by a client that keeps trying to reach it.
     """
-    first = 20_000 + (os.getpid() * 7) % 10_000
-    for port in (20_000 + (first + i) % 10_000 for i in range(_taken(), 10_000)):
+    # a hundred for each process: two that look at the same time would find the same one
+    first = 20_000 + os.getpid() % 100 * 100
+    for port in (20_000 + (first + i) % 10_000 for i in range(10_000)):
+        if port in _given:
+            continue
         with socket.socket() as probe:
             try:
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
-            return port
+        _given.add(port)
+        return port
     raise RuntimeError("no free port")
 
 
-_count = 0
-
-
-def _taken() -> int:
-    """How many ports this process asked for, so that none is given out twice."""
-    global _count
-    _count += 1
-    return _count - 1
+_given: set[int] = set()
 
 
 def wait_until(true: Callable[[], Any], seconds: float, what: str) -> Any:

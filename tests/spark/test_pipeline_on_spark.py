@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import threading
 import time
 import urllib.request
@@ -12,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from parts.server import free_port
 from prometheus_client.parser import text_string_to_metric_families
 
 from slackwater import Reorder, Roles
@@ -317,12 +317,6 @@ def ready_rows(text: str, stream: str) -> float | None:
     return next((one.value for family in text_string_to_metric_families(text)
                  for one in family.samples
                  if (one.name, one.labels) == ("slackwater_rows_total", labels)), None)
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 def test_two_sources_and_a_query_over_both(tmp_path, spark):
