@@ -57,8 +57,8 @@ def test_every_module_has_its_place():
     assert names - {"__init__"} == set(RANK)
 
 
-@pytest.mark.parametrize("module", ["ticks", "processor", "sources.gateway", "sources.nats",
-                                    "packing"])
+@pytest.mark.parametrize("module", ["sources.ticks", "runner.processor", "sources.gateway",
+                                    "sources.nats", "runner.packing"])
 def test_what_sparks_own_processes_load_is_light(module):
     """Spark starts a process for each question to a source or an operator, at every query."""
     code = f"import sys, slackwater.spark.{module}; print(*sys.modules)"

@@ -9,9 +9,9 @@ from pathlib import Path
 from pyspark.sql import DataFrame, Row
 from pyspark.sql.streaming import DataStreamWriter
 
-from slackwater.spark.python_source import paced
-from slackwater.spark.spark_4_1 import caught_up
-from slackwater.spark.versions import BEFORE_4_2
+from slackwater.spark.session.versions import BEFORE_4_2
+from slackwater.spark.sources.python_source import paced
+from slackwater.spark.sources.spark_4_1 import caught_up
 
 
 def drain(df: DataFrame | Callable[[], DataFrame], checkpoint: Path,

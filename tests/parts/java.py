@@ -11,7 +11,7 @@ from pathlib import Path
 @cache
 def java() -> str:
     """The path of a Java 17 or newer."""
-    from slackwater.spark.java import find_java
+    from slackwater.spark.session.java import find_java
 
     home = find_java() or os.environ.get("JAVA_HOME")
     if home:

@@ -14,11 +14,11 @@ from slackwater.gateway import Log
 from slackwater.gateway.places import readers
 from slackwater.pipeline import load
 from slackwater.pipeline.connectors import GatewaySource
-from slackwater.spark.python_source import ReadAllAvailable, paced
 from slackwater.spark.run import run_pipeline
 from slackwater.spark.sources.gateway import GatewayLogReader, read
-from slackwater.spark.spark_4_1 import RememberingReader
-from slackwater.spark.ticks import TicksReader
+from slackwater.spark.sources.python_source import ReadAllAvailable, paced
+from slackwater.spark.sources.spark_4_1 import RememberingReader
+from slackwater.spark.sources.ticks import TicksReader
 
 MOST = 70
 

@@ -17,8 +17,8 @@ from pyspark import cloudpickle
 from pyspark.errors import StreamingQueryException
 
 from slackwater.spark import reorder
-from slackwater.spark.packing import Target, pack
-from slackwater.spark.shipped import shipped
+from slackwater.spark.runner.packing import Target, pack
+from slackwater.spark.runner.shipped import shipped
 from spark_feed import fates, feed, write_files, write_parts
 from test_reorder_on_spark import drain, stream, utc
 

@@ -14,11 +14,11 @@ from slackwater.core.errors import ConfigError
 from slackwater.core.kernel import MemoryStore
 from slackwater.core.state.ipc import ipc_batch, ipc_bytes
 from slackwater.pipeline import parse
-from slackwater.spark._state import Head
 from slackwater.spark.run.build import Builder
 from slackwater.spark.run.wiring import wire
-from slackwater.spark.shard import ShardRun
-from slackwater.spark.ticks import FINISH, TICK
+from slackwater.spark.runner.shard import ShardRun
+from slackwater.spark.runner.shard_state import Head
+from slackwater.spark.sources.ticks import FINISH, TICK
 
 SECOND = 1_000_000
 START = 1_700_000_000 * SECOND

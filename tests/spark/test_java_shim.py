@@ -7,7 +7,7 @@ import stat
 import tempfile
 from pathlib import Path
 
-from slackwater.spark.java import _shimmed
+from slackwater.spark.session.java import _shimmed
 
 
 def test_the_shim_lies_in_a_folder_of_the_user_alone(tmp_path, monkeypatch):

@@ -14,7 +14,7 @@ from slackwater.core.errors import ConfigError, UnknownColumn
 from slackwater.pipeline import PipelineError, parse
 from slackwater.pipeline.connectors import MAX_BYTES, MAX_ROWS, KafkaSink, KafkaSource
 from slackwater.pipeline.steps import StreamName
-from slackwater.spark.kafka_classes import needs_classes
+from slackwater.spark.session.kafka_classes import needs_classes
 from slackwater.spark.sinks import open_sink
 from slackwater.spark.sources import read_source
 from slackwater.spark.sources.kafka_sizes import rows_at_once

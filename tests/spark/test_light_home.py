@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyspark
 
-from slackwater.spark.home import light_home
+from slackwater.spark.session.home import light_home
 
 
 def test_a_home_of_links_without_the_zip(monkeypatch, tmp_path):

@@ -12,9 +12,9 @@ from parts.drain import drain
 
 from slackwater.core.errors import DataError
 from slackwater.pipeline.connectors import MAX_BYTES, NatsSource
-from slackwater.spark.python_source import ReadMaxRows
 from slackwater.spark.sources import read_source
 from slackwater.spark.sources.nats import NatsReader
+from slackwater.spark.sources.python_source import ReadMaxRows
 
 COLUMNS = {"n": "int", "device": "string"}
 

@@ -4,7 +4,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from slackwater.spark._state import NEAR, Head, SparkStore
+from slackwater.spark.runner.shard_state import NEAR, Head, SparkStore
 
 NAMES = st.sampled_from([f"{step}/{n}" for step in ("a", "b") for n in range(6)])
 SIZES = st.sampled_from([0, 1, 100, 3000, 16_384, 16_386, 20_000, 40_000])

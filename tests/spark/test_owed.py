@@ -11,8 +11,8 @@ from pyspark.sql import Row
 
 from slackwater.core.kernel import MemoryStore
 from slackwater.spark import reorder
-from slackwater.spark._state import Head
-from slackwater.spark.owed import OWED, bounded
+from slackwater.spark.runner.owed import OWED, bounded
+from slackwater.spark.runner.shard_state import Head
 from spark_feed import feed, write_files
 from test_reorder_on_spark import stream
 

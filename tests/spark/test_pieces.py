@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater import Reorder, Roles
-from slackwater.spark.operator_spec import Input
-from slackwater.spark.pieces import in_pieces
-from slackwater.spark.position import POSITION, in_position
+from slackwater.spark.runner.operator_spec import Input
+from slackwater.spark.runner.pieces import in_pieces
+from slackwater.spark.runner.position import POSITION, in_position
 
 STAMP = pa.timestamp("us", "UTC")
 

@@ -15,12 +15,12 @@ from slackwater.core.kernel import MemoryStore
 from slackwater.core.state.ipc import ipc_batch, ipc_bytes
 from slackwater.pipeline import parse
 from slackwater.query import make_query
-from slackwater.spark._state import Head
-from slackwater.spark.batch import _run_through
-from slackwater.spark.operator_spec import operator_spec, output_schema
 from slackwater.spark.run.wiring import wire
-from slackwater.spark.shard import ShardRun
-from slackwater.spark.ticks import FINISH
+from slackwater.spark.runner.batch import _run_through
+from slackwater.spark.runner.operator_spec import operator_spec, output_schema
+from slackwater.spark.runner.shard import ShardRun
+from slackwater.spark.runner.shard_state import Head
+from slackwater.spark.sources.ticks import FINISH
 
 SECOND = 1_000_000
 START = 1_700_000_000 * SECOND

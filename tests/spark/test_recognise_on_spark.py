@@ -15,9 +15,9 @@ from slackwater import Roles
 from slackwater.pipeline import load
 from slackwater.query import QueryError, make_query
 from slackwater.spark import query, ready
-from slackwater.spark.operator_spec import Input, OperatorSpec
 from slackwater.spark.run import run_pipeline
-from slackwater.spark.runner import carry
+from slackwater.spark.runner.carry import carry
+from slackwater.spark.runner.operator_spec import Input, OperatorSpec
 from spark_feed import feed, write_files, write_parts
 from test_queries_on_spark import expected, found
 from test_reorder_on_spark import drain, stream

@@ -8,7 +8,7 @@ import sys
 CODE = """
 import os, sys
 from pathlib import Path
-from slackwater.spark.session import _stderr_to
+from slackwater.spark.session.session import _stderr_to
 
 with _stderr_to(Path(sys.argv[1])):
     os.write(2, b"the JVM's words\\n")
@@ -26,7 +26,7 @@ def test_progress_is_seen_while_the_jvm_writes_to_its_log(tmp_path):
 
 
 def test_streams_that_are_no_files_stay_as_they_are(tmp_path, capsys):
-    from slackwater.spark.session import _stderr_to
+    from slackwater.spark.session.session import _stderr_to
 
     before = sys.stderr
     with _stderr_to(tmp_path / "spark.log"):

@@ -17,8 +17,8 @@ from pyspark import cloudpickle
 from pyspark.sql import functions as F
 
 import many
-from slackwater.spark.operator_spec import Input, OperatorSpec
-from slackwater.spark.runner import carry
+from slackwater.spark.runner.carry import carry
+from slackwater.spark.runner.operator_spec import Input, OperatorSpec
 from spark_feed import write_parts
 from test_reorder_on_spark import drain, stream
 from tests import transcripts

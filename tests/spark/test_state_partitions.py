@@ -15,7 +15,7 @@ from slackwater.spark.run import run_pipeline
 from slackwater.spark.run.partitions import migrate_state
 from slackwater.spark.run.query_log import QueryLog
 from slackwater.spark.run.state import read_state
-from slackwater.spark.versions import BEFORE_4_2
+from slackwater.spark.session.versions import BEFORE_4_2
 from spark_feed import feed, write_files
 
 TEXT = """
@@ -153,7 +153,7 @@ def _refuses(spark, point):
 
 
 def test_shards_are_spread_evenly(spark):
-    from slackwater.spark.packing import shard_labels
+    from slackwater.spark.runner.packing import shard_labels
 
     for shards, group in ((8, 0), (16, 3), (11, 1)):
         labels = spark.createDataFrame([(label,) for label in shard_labels(shards, group)],

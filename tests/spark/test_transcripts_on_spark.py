@@ -27,8 +27,8 @@ from slackwater.core.events import Roles
 from slackwater.pattern import EMIT
 from slackwater.query.event.query import event_query
 from slackwater.spark import match
-from slackwater.spark.operator_spec import Input, OperatorSpec
-from slackwater.spark.runner import carry
+from slackwater.spark.runner.carry import carry
+from slackwater.spark.runner.operator_spec import Input, OperatorSpec
 from spark_feed import write_parts
 from test_reorder_on_spark import drain, stream
 from tests.pattern import harness

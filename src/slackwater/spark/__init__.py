@@ -1,5 +1,8 @@
 """Slackwater on Spark: the only package that imports pyspark.
 
+What a user calls is here and in `operators`; `runner` carries kernels onto Spark, `sources` and
+`sinks` are the two ends, `run` runs pipelines, and `session` is the Spark beneath.
+
 Enters: streaming or batch DataFrames.  Leaves: DataFrames with every input row accounted for.
 May import: everything but the command and the dashboard.
 """
@@ -17,7 +20,7 @@ except ImportError as missing:  # pragma: no cover - the message is for machines
     ) from missing
 
 from slackwater.core.lazy import lazy
-from slackwater.spark.versions import check_version
+from slackwater.spark.session.versions import check_version
 
 check_version(pyspark.__version__)
 
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
     from slackwater.spark.operators.synchronise import synchronise
     from slackwater.spark.outcomes import late, quarantined, ready, with_watermark
     from slackwater.spark.sample import tap
-    from slackwater.spark.session import local_session, open_session, settings
+    from slackwater.spark.session.session import local_session, open_session, settings
 
 __all__ = ["correlate", "dedupe", "drain", "late", "local_session", "match", "open_session",
            "quarantined", "query", "ready", "reorder", "settings", "synchronise", "tap", "watch",
@@ -50,9 +53,9 @@ __getattr__ = lazy(__name__, {
     "late": "outcomes",
     "quarantined": "outcomes",
     "with_watermark": "outcomes",
-    "local_session": "session",
-    "open_session": "session",
-    "settings": "session",
+    "local_session": "session.session",
+    "open_session": "session.session",
+    "settings": "session.session",
     "tap": "sample",
     "watch": "listener",
 })

@@ -9,8 +9,8 @@ from contextvars import ContextVar
 from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
 from slackwater.core.errors import ConfigError
-from slackwater.spark.observed import operators_told
-from slackwater.spark.owed import OWED
+from slackwater.spark.runner.observed import operators_told
+from slackwater.spark.runner.owed import OWED
 
 __all__ = ["drain", "finishing"]
 

@@ -13,10 +13,10 @@ from pyspark.sql import DataFrame, SparkSession
 from slackwater.core.errors import ConfigError
 from slackwater.core.kernel import Kernel
 from slackwater.core.outcome import outcome_schema
-from slackwater.spark.operator_spec import operator_spec
-from slackwater.spark.packing import ROW
-from slackwater.spark.runner import carry
-from slackwater.spark.session import local_session
+from slackwater.spark.runner.carry import carry
+from slackwater.spark.runner.operator_spec import operator_spec
+from slackwater.spark.runner.packing import ROW
+from slackwater.spark.session.session import local_session
 
 __all__ = ["run_table"]
 

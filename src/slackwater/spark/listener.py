@@ -17,9 +17,9 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 from slackwater.core.html import html_table
 from slackwater.evaluate.progress import Progress, QueryNumbers
 from slackwater.pipeline.metrics import QUANTILES, StreamNumbers
-from slackwater.spark.observed import operators_told
-from slackwater.spark.owed import OWED
-from slackwater.spark.stats import merged_stats
+from slackwater.spark.runner.observed import operators_told
+from slackwater.spark.runner.owed import OWED
+from slackwater.spark.runner.stats import merged_stats
 from slackwater.spark.watch_log import WatchLog
 
 __all__ = ["Watch", "watch"]

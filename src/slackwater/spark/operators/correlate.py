@@ -12,9 +12,9 @@ from slackwater.core.events import Roles
 from slackwater.core.names import BUCKET, column_names
 from slackwater.correlate import Correlate
 from slackwater.correlate.rows import check_key_types, split_by
-from slackwater.spark.operator_spec import operator_spec
 from slackwater.spark.operators.arrival import with_arrival
-from slackwater.spark.runner import arrow_schema, carry
+from slackwater.spark.runner.carry import arrow_schema, carry
+from slackwater.spark.runner.operator_spec import operator_spec
 
 __all__ = ["correlate"]
 

@@ -15,9 +15,9 @@ from slackwater.query import parse_as
 from slackwater.query.correlate.names import PAIR
 from slackwater.query.correlate.plan import CorrelatePlan, plan_correlate
 from slackwater.query.correlate.tree import CorrelateTree
-from slackwater.spark.arrow_types import to_spark
 from slackwater.spark.operators.correlate import correlate
-from slackwater.spark.runner import arrow_schema
+from slackwater.spark.runner.arrow_types import to_spark
+from slackwater.spark.runner.carry import arrow_schema
 
 __all__ = ["OPTIONS", "pairs_of_views"]
 

@@ -10,9 +10,9 @@ from slackwater.core.durations import Duration, micros
 from slackwater.core.events import Roles
 from slackwater.core.names import column_names
 from slackwater.dedupe import Dedupe
-from slackwater.spark.operator_spec import operator_spec
 from slackwater.spark.operators.arrival import with_arrival
-from slackwater.spark.runner import arrow_schema, carry
+from slackwater.spark.runner.carry import arrow_schema, carry
+from slackwater.spark.runner.operator_spec import operator_spec
 
 __all__ = ["dedupe"]
 

@@ -13,11 +13,11 @@ from slackwater.core.events import Roles
 from slackwater.core.names import column_names
 from slackwater.query import compile, parse, query_kind, streams_of
 from slackwater.reorder import Policy
-from slackwater.spark.operator_spec import operator_spec
 from slackwater.spark.operators.arrival import with_arrival
 from slackwater.spark.operators.correlate_query import OPTIONS, pairs_of_views
 from slackwater.spark.operators.match import match
-from slackwater.spark.runner import arrow_schema, carry
+from slackwater.spark.runner.carry import arrow_schema, carry
+from slackwater.spark.runner.operator_spec import operator_spec
 
 __all__ = ["query"]
 

@@ -12,10 +12,10 @@ from slackwater.core.errors import ConfigError
 from slackwater.core.events import Roles
 from slackwater.core.names import column_names
 from slackwater.reorder import Policy, Reorder
-from slackwater.spark.operator_spec import operator_spec
 from slackwater.spark.operators.arrival import with_arrival
 from slackwater.spark.outcomes import in_order_per
-from slackwater.spark.runner import arrow_schema, carry
+from slackwater.spark.runner.carry import arrow_schema, carry
+from slackwater.spark.runner.operator_spec import operator_spec
 
 __all__ = ["reorder"]
 

@@ -9,10 +9,10 @@ from pyspark.sql import DataFrame
 from slackwater.core.durations import Duration, micros
 from slackwater.core.events import Roles
 from slackwater.core.names import column_names
-from slackwater.spark.operator_spec import operator_spec
 from slackwater.spark.operators.arrival import with_arrival
 from slackwater.spark.outcomes import in_order_per
-from slackwater.spark.runner import arrow_schema, carry
+from slackwater.spark.runner.carry import arrow_schema, carry
+from slackwater.spark.runner.operator_spec import operator_spec
 from slackwater.synchronise import method_named
 
 __all__ = ["synchronise"]

@@ -16,13 +16,13 @@ from slackwater.core.errors import DataError
 from slackwater.core.names import BUCKET
 from slackwater.pipeline.brief import brief
 from slackwater.pipeline.steps import OUTCOMES, Step, StreamName
-from slackwater.spark.arrow_types import to_spark
-from slackwater.spark.packing import unpack
 from slackwater.spark.run.dead_letters import DeadLetters
 from slackwater.spark.run.failures import words_of
 from slackwater.spark.run.side_by_side import side_by_side
 from slackwater.spark.run.streams import for_sink, outcome_rows
 from slackwater.spark.run.tables import run_sql
+from slackwater.spark.runner.arrow_types import to_spark
+from slackwater.spark.runner.packing import unpack
 from slackwater.spark.sinks import Choosy, Sink
 
 __all__ = ["COUNTED", "RECENT", "BatchWriter", "BranchWriter", "Outlet"]

@@ -19,7 +19,7 @@ from slackwater.pipeline.fingerprint import FORMAT, as_planned, changes, query_p
 from slackwater.spark.run.far_folder import FarFolder
 from slackwater.spark.run.lock import near_lock
 from slackwater.spark.run.query_log import QueryLog
-from slackwater.spark.runner import default_shards
+from slackwater.spark.runner.carry import default_shards
 
 __all__ = ["Checkpoint"]
 

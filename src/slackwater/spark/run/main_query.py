@@ -14,16 +14,16 @@ from pyspark.sql import DataFrame, SparkSession
 from slackwater.core.errors import ConfigError
 from slackwater.pipeline.document import Pipeline, Query
 from slackwater.pipeline.steps import Step, StreamName
-from slackwater.spark.arrow_types import to_spark
-from slackwater.spark.group import Group
-from slackwater.spark.observed import with_numbers
-from slackwater.spark.packing import Target, canonical_schema, shard_labels
-from slackwater.spark.position import POSITION
 from slackwater.spark.run.streams import outcome_rows
 from slackwater.spark.run.tables import Tables, Watch, run_sql
 from slackwater.spark.run.wiring import wire
-from slackwater.spark.runner import arrow_schema, packed_for, run_groups, target_of
-from slackwater.spark.ticks import ticks
+from slackwater.spark.runner.arrow_types import to_spark
+from slackwater.spark.runner.carry import arrow_schema, packed_for, run_groups, target_of
+from slackwater.spark.runner.group import Group
+from slackwater.spark.runner.observed import with_numbers
+from slackwater.spark.runner.packing import Target, canonical_schema, shard_labels
+from slackwater.spark.runner.position import POSITION
+from slackwater.spark.sources.ticks import ticks
 
 __all__ = ["STATS", "MainQuery", "plan_main"]
 

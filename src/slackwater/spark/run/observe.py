@@ -14,11 +14,11 @@ from slackwater.pipeline.columns import RAW
 from slackwater.pipeline.document import MAIN, Pipeline
 from slackwater.pipeline.metrics import QUANTILES, Numbers
 from slackwater.pipeline.steps import Step
-from slackwater.spark.columns import quoted
-from slackwater.spark.observed import by_step, observed
-from slackwater.spark.owed import OWED
 from slackwater.spark.run.main_query import STATS
-from slackwater.spark.stats import merged_stats
+from slackwater.spark.runner.columns import quoted
+from slackwater.spark.runner.observed import by_step, observed
+from slackwater.spark.runner.owed import OWED
+from slackwater.spark.runner.stats import merged_stats
 
 __all__ = ["Observer"]
 

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from slackwater.core.errors import ConfigError
 from slackwater.pipeline.document import Pipeline
 from slackwater.spark.run.failures import words_of
-from slackwater.spark.session import open_session
+from slackwater.spark.session.session import open_session
 from slackwater.spark.sources import source_settings
 
 __all__ = ["open_for"]

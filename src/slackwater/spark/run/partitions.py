@@ -22,10 +22,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from slackwater.core.errors import ConfigError, SnapshotError
-from slackwater.spark._state import Head
 from slackwater.spark.run.lock import locked
 from slackwater.spark.run.query_log import QueryLog, query_logs
 from slackwater.spark.run.state import shards_in
+from slackwater.spark.runner.shard_state import Head
 
 __all__ = ["Moved", "migrate_state"]
 

@@ -20,7 +20,6 @@ from slackwater.core.durations import micros
 from slackwater.core.errors import SlackwaterError
 from slackwater.pipeline.document import MAIN, Pipeline, Query
 from slackwater.pipeline.metrics import Numbers
-from slackwater.spark.python_source import Pace, paced
 from slackwater.spark.run.batch_writer import COUNTED, RECENT, BatchWriter, BranchWriter, Outlet
 from slackwater.spark.run.build import Builder
 from slackwater.spark.run.checkpoint import Checkpoint
@@ -29,10 +28,11 @@ from slackwater.spark.run.failures import words_of
 from slackwater.spark.run.main_query import plan_main
 from slackwater.spark.run.observe import Observer
 from slackwater.spark.run.progress import Progress
+from slackwater.spark.session.versions import BEFORE_4_2
 from slackwater.spark.sinks import open_sink
 from slackwater.spark.sources import is_python
-from slackwater.spark.spark_4_1 import caught_up
-from slackwater.spark.versions import BEFORE_4_2
+from slackwater.spark.sources.python_source import Pace, paced
+from slackwater.spark.sources.spark_4_1 import caught_up
 
 __all__ = ["RunError", "run_pipeline"]
 

@@ -11,10 +11,10 @@ from pyspark.sql import functions as F
 
 from slackwater.core.kernel import MemoryStore
 from slackwater.core.state.survey import Survey, survey
-from slackwater.spark._state import NEAR, STATE, Head
-from slackwater.spark.near import Near
-from slackwater.spark.owed import OWED
 from slackwater.spark.run.query_log import query_logs
+from slackwater.spark.runner.near import Near
+from slackwater.spark.runner.owed import OWED
+from slackwater.spark.runner.shard_state import NEAR, STATE, Head
 
 __all__ = ["StepState", "read_state", "shards_in"]
 

@@ -9,7 +9,7 @@ from slackwater.core.names import ADDED
 from slackwater.pipeline.columns import ARRIVAL, RAW
 from slackwater.pipeline.kernels import other_arrival
 from slackwater.pipeline.steps import PASSED_ON, Step
-from slackwater.spark.columns import quoted
+from slackwater.spark.runner.columns import quoted
 
 __all__ = ["for_operator", "for_sink", "outcome_rows"]
 

@@ -13,7 +13,7 @@ from slackwater.core.names import ARRIVAL
 from slackwater.pipeline.document import Pipeline, Query
 from slackwater.pipeline.sql_streams import with_quoted_streams
 from slackwater.pipeline.steps import Step
-from slackwater.spark.position import POSITION
+from slackwater.spark.runner.position import POSITION
 from slackwater.spark.sources import read_source
 
 __all__ = ["Tables", "run_sql"]

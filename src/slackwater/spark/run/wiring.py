@@ -28,10 +28,10 @@ from slackwater.query.recognise import RecogniseQuery
 from slackwater.query.select.tree import Select
 from slackwater.reorder import Reorder
 from slackwater.reorder.policies.punctuated import Punctuated
-from slackwater.spark.group import Group, Part, Port
-from slackwater.spark.operator_spec import operator_spec, output_schema
-from slackwater.spark.packing import canonical_schema, shard_labels
-from slackwater.spark.runner import seen_columns
+from slackwater.spark.runner.carry import seen_columns
+from slackwater.spark.runner.group import Group, Part, Port
+from slackwater.spark.runner.operator_spec import operator_spec, output_schema
+from slackwater.spark.runner.packing import canonical_schema, shard_labels
 
 __all__ = ["Wired", "wire"]
 

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, MapType, StructField, StructType
 
 from slackwater.pipeline.connectors import CsvSink
-from slackwater.spark.columns import quoted
+from slackwater.spark.runner.columns import quoted
 from slackwater.spark.sinks.batch_folders import BatchFolders
 
 __all__ = ["open_sink"]

@@ -11,9 +11,9 @@ from pyspark.sql import DataFrame
 
 from slackwater.core.errors import ConfigError, DataError
 from slackwater.pipeline.connectors import DeltaSink
-from slackwater.spark.columns import numbered
-from slackwater.spark.runner import arrow_schema
-from slackwater.spark.shipped import shipped
+from slackwater.spark.runner.carry import arrow_schema
+from slackwater.spark.runner.columns import numbered
+from slackwater.spark.runner.shipped import shipped
 from slackwater.spark.sinks.delta_files import FILES, write_files
 from slackwater.spark.sinks.written import already_written
 

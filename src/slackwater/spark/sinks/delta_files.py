@@ -18,7 +18,7 @@ import pyarrow.fs
 import pyarrow.parquet as pq
 
 from slackwater.core.state.ipc import joined
-from slackwater.spark.packing import cast_to
+from slackwater.spark.runner.packing import cast_to
 
 __all__ = ["FILES", "write_files"]
 

@@ -14,8 +14,8 @@ from pyspark.sql import functions as F
 
 from slackwater.core.errors import DataError, UnknownColumn
 from slackwater.pipeline.connectors import KafkaSink
-from slackwater.spark.columns import quoted
-from slackwater.spark.kafka_classes import needs_classes
+from slackwater.spark.runner.columns import quoted
+from slackwater.spark.session.kafka_classes import needs_classes
 from slackwater.spark.sinks import MOST_REFUSED, Refuse
 
 __all__ = ["open_sink"]

@@ -23,10 +23,10 @@ from pyspark.sql import DataFrame
 
 from slackwater.core.errors import ConfigError
 from slackwater.pipeline.secrets import Secrets
-from slackwater.spark.columns import numbered
-from slackwater.spark.packing import cast_to
-from slackwater.spark.runner import arrow_schema
-from slackwater.spark.shipped import shipped
+from slackwater.spark.runner.carry import arrow_schema
+from slackwater.spark.runner.columns import numbered
+from slackwater.spark.runner.packing import cast_to
+from slackwater.spark.runner.shipped import shipped
 
 __all__ = ["ATTEMPT", "PATIENCE", "ROW", "Staged", "StagingLost", "make_staging", "passing",
            "stage", "staging_of"]

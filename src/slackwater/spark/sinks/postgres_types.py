@@ -25,7 +25,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from slackwater.spark.columns import quoted
+from slackwater.spark.runner.columns import quoted
 
 __all__ = ["fits", "for_copy", "postgres_type"]
 

@@ -16,7 +16,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from slackwater.pipeline.connectors import SourceConfig
-from slackwater.spark.position import POSITION
+from slackwater.spark.runner.position import POSITION
 
 __all__ = ["read_source", "source_settings"]
 

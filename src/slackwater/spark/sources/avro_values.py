@@ -20,8 +20,8 @@ from pyspark.sql.avro.functions import from_avro, to_avro
 from slackwater.core.errors import ConfigError
 from slackwater.pipeline.avro_schema import avro_fields, avro_schema
 from slackwater.pipeline.columns import ARRIVAL, RAW
-from slackwater.spark.columns import quoted
-from slackwater.spark.kafka_classes import needs_classes
+from slackwater.spark.runner.columns import quoted
+from slackwater.spark.session.kafka_classes import needs_classes
 from slackwater.spark.sources.schema_registry import SchemaRegistry
 
 __all__ = ["from_avro_bytes"]

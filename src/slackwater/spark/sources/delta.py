@@ -16,11 +16,12 @@ from pyspark.sql.types import StructType
 from slackwater.core.errors import ConfigError
 from slackwater.pipeline.columns import ARRIVAL, RAW
 from slackwater.pipeline.connectors import MAX_BYTES, DeltaSource
-from slackwater.spark.arrow_types import to_arrow, to_spark
-from slackwater.spark.columns import quoted
-from slackwater.spark.packing import canonical_schema
-from slackwater.spark.position import in_versions
-from slackwater.spark.python_source import (
+from slackwater.spark.runner.arrow_types import to_arrow, to_spark
+from slackwater.spark.runner.columns import quoted
+from slackwater.spark.runner.packing import canonical_schema
+from slackwater.spark.runner.position import in_versions
+from slackwater.spark.sources.delta_log import Added, DeltaLog
+from slackwater.spark.sources.python_source import (
     PythonReader,
     ReadAllAvailable,
     ReadLimit,
@@ -28,7 +29,6 @@ from slackwater.spark.python_source import (
     fitted,
     python_stream,
 )
-from slackwater.spark.sources.delta_log import Added, DeltaLog
 
 __all__ = ["read"]
 

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from slackwater.core.errors import ConfigError
 from slackwater.pipeline.columns import ARRIVAL, RAW, ddl
 from slackwater.pipeline.connectors import MAX_BYTES, FilesSource
-from slackwater.spark.columns import quoted
+from slackwater.spark.runner.columns import quoted
 
 __all__ = ["read"]
 

@@ -20,8 +20,9 @@ from slackwater.gateway.places import Place, reader_name
 from slackwater.gateway.read import LogReader, Span
 from slackwater.gateway.slots import Slot
 from slackwater.pipeline.connectors import MAX_BYTES, GatewaySource
-from slackwater.spark.position import POSITION, in_line
-from slackwater.spark.python_source import (
+from slackwater.spark.runner.position import POSITION, in_line
+from slackwater.spark.sources.json_values import from_json_text
+from slackwater.spark.sources.python_source import (
     PythonReader,
     ReadAllAvailable,
     ReadLimit,
@@ -29,7 +30,6 @@ from slackwater.spark.python_source import (
     fitted,
     python_stream,
 )
-from slackwater.spark.sources.json_values import from_json_text
 
 __all__ = ["GatewayLog", "read"]
 

@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from slackwater.pipeline.columns import ARRIVAL, RAW, ddl
-from slackwater.spark.columns import quoted
+from slackwater.spark.runner.columns import quoted
 
 __all__ = ["from_json_text"]
 

@@ -6,8 +6,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from slackwater.pipeline.connectors import KafkaSource
-from slackwater.spark.kafka_classes import needs_classes
-from slackwater.spark.position import POSITION, in_topic
+from slackwater.spark.runner.position import POSITION, in_topic
+from slackwater.spark.session.kafka_classes import needs_classes
 from slackwater.spark.sources.avro_values import from_avro_bytes
 from slackwater.spark.sources.json_values import from_json_text
 from slackwater.spark.sources.kafka_sizes import rows_at_once

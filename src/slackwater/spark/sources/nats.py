@@ -15,8 +15,10 @@ from pyspark.sql.types import StructType
 
 from slackwater.core.errors import ConfigError, DataError
 from slackwater.pipeline.connectors import MAX_BYTES, NatsSource
-from slackwater.spark.position import POSITION, in_line
-from slackwater.spark.python_source import (
+from slackwater.spark.runner.position import POSITION, in_line
+from slackwater.spark.sources.jetstream import Access, JetStream, Message, StreamState
+from slackwater.spark.sources.json_values import from_json_text
+from slackwater.spark.sources.python_source import (
     PythonReader,
     ReadAllAvailable,
     ReadLimit,
@@ -24,8 +26,6 @@ from slackwater.spark.python_source import (
     fitted,
     python_stream,
 )
-from slackwater.spark.sources.jetstream import Access, JetStream, Message, StreamState
-from slackwater.spark.sources.json_values import from_json_text
 
 __all__ = ["read"]
 

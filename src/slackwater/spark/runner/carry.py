@@ -15,15 +15,15 @@ from pyspark.sql import functions as F
 from slackwater.core.errors import ConfigError
 from slackwater.core.state.ipc import empty_rows
 from slackwater.pipeline.steps import OUTCOMES
-from slackwater.spark.arrow_types import to_arrow, to_spark
-from slackwater.spark.batch import one_input, two_inputs
-from slackwater.spark.columns import numbered
 from slackwater.spark.ending import finishing
-from slackwater.spark.group import Group, Part, Port
-from slackwater.spark.observed import with_numbers
-from slackwater.spark.operator_spec import Input, OperatorSpec, output_schema
-from slackwater.spark.owed import MOST
-from slackwater.spark.packing import (
+from slackwater.spark.runner.arrow_types import to_arrow, to_spark
+from slackwater.spark.runner.batch import one_input, two_inputs
+from slackwater.spark.runner.columns import numbered
+from slackwater.spark.runner.group import Group, Part, Port
+from slackwater.spark.runner.observed import with_numbers
+from slackwater.spark.runner.operator_spec import Input, OperatorSpec, output_schema
+from slackwater.spark.runner.owed import MOST
+from slackwater.spark.runner.packing import (
     PACKED,
     UNPACKED,
     Target,
@@ -32,11 +32,11 @@ from slackwater.spark.packing import (
     shard_labels,
     unpack,
 )
-from slackwater.spark.position import with_position
-from slackwater.spark.processor import GroupProcessor
-from slackwater.spark.shipped import shipped
-from slackwater.spark.ticks import ticks
-from slackwater.spark.zones import warn_of_zone
+from slackwater.spark.runner.position import with_position
+from slackwater.spark.runner.processor import GroupProcessor
+from slackwater.spark.runner.shipped import shipped
+from slackwater.spark.session.zones import warn_of_zone
+from slackwater.spark.sources.ticks import ticks
 
 __all__ = ["arrow_schema", "carry", "default_shards", "packed_for", "run_groups", "shards_of",
            "target_of"]

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pyspark
 
-from slackwater.spark.own_folder import own_folder
+from slackwater.spark.session.own_folder import own_folder
 
 __all__ = ["light_home"]
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from slackwater.core.events import NEVER, event_times
 from slackwater.core.state.ipc import joined
-from slackwater.spark.operator_spec import Input
-from slackwater.spark.position import in_position
+from slackwater.spark.runner.operator_spec import Input
+from slackwater.spark.runner.position import in_position
 
 __all__ = ["in_pieces"]
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from pyspark import daemon
 
-import slackwater.spark.shard  # noqa: F401
-from slackwater.spark.worker import settle
+import slackwater.spark.runner.shard  # noqa: F401
+from slackwater.spark.session.worker import settle
 
 __all__: list[str] = []
 

@@ -17,10 +17,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
-from slackwater.spark.versions import BEFORE_4_2
+from slackwater.spark.session.versions import BEFORE_4_2
 
 if TYPE_CHECKING or BEFORE_4_2:
-    from slackwater.spark.spark_4_1 import (
+    from slackwater.spark.sources.spark_4_1 import (
         SETTINGS,
         ReadAllAvailable,
         ReadLimit,

@@ -40,7 +40,7 @@ def with_numbers(df: DataFrame, name: str | None, bound: float | None = None) ->
     Parameters
     ----------
     df
-        From `slackwater.spark.runner.run_groups`.
+        From `slackwater.spark.runner.carry.run_groups`.
     name
         The name to observe them under; None: one of its own, for an operator of a query of which we
         know nothing else.

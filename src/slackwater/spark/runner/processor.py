@@ -11,11 +11,11 @@ from pyspark import cloudpickle
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from slackwater.spark._state import SparkStore
-from slackwater.spark.worker import settle
+from slackwater.spark.runner.shard_state import SparkStore
+from slackwater.spark.session.worker import settle
 
 if TYPE_CHECKING:
-    from slackwater.spark.group import Group
+    from slackwater.spark.runner.group import Group
 
 __all__ = ["GroupProcessor"]
 
@@ -32,7 +32,7 @@ class GroupProcessor(StatefulProcessor):
     groups
         The steps, and the labels of their shards.
     most
-        Bytes that a shard gives in a micro-batch (see `slackwater.spark.owed`).
+        Bytes that a shard gives in a micro-batch (see `slackwater.spark.runner.owed`).
     """
 
     def __init__(self, groups: tuple[Group, ...], most: int) -> None:
@@ -49,8 +49,8 @@ class GroupProcessor(StatefulProcessor):
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802
         """Push a micro-batch, and let time pass."""
-        from slackwater.spark.owed import bounded
-        from slackwater.spark.shard import ShardRun, handed_on
+        from slackwater.spark.runner.owed import bounded
+        from slackwater.spark.runner.shard import ShardRun, handed_on
 
         group = self._groups[key[0]]
         if group.passes is not None:

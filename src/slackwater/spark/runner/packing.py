@@ -18,8 +18,8 @@ from pyspark import TaskContext
 
 from slackwater.core.events import RESERVED
 from slackwater.core.state.ipc import ipc_batch, ipc_bytes, joined
-from slackwater.spark.position import POSITION
-from slackwater.spark.worker import settle
+from slackwater.spark.runner.position import POSITION
+from slackwater.spark.session.worker import settle
 
 __all__ = ["PACKED", "ROW", "UNPACKED", "Target", "blobs_of", "canonical_schema", "cast_to",
            "pack", "shard_labels", "unpack", "with_status"]

@@ -23,7 +23,7 @@ from slackwater.query import SelectQuery
 from slackwater.query.correlate.query import PairQuery
 from slackwater.query.recognise import RecogniseQuery
 from slackwater.reorder import Policy, Reorder
-from slackwater.spark.packing import ROW, canonical_schema
+from slackwater.spark.runner.packing import ROW, canonical_schema
 from slackwater.synchronise.config import Synchroniser
 
 __all__ = ["Input", "OperatorSpec", "operator_spec", "output_schema", "row_column", "statuses"]

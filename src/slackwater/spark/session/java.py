@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 from slackwater.core.errors import ConfigError
-from slackwater.spark.own_folder import is_own, own_folder
+from slackwater.spark.session.own_folder import is_own, own_folder
 
 __all__ = ["find_java"]
 

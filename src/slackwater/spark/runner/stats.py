@@ -14,7 +14,7 @@ from slackwater.core.names import ADDED
 from slackwater.dedupe import Dedupe
 from slackwater.pipeline.brief import brief_rows
 from slackwater.reorder import Reorder
-from slackwater.spark.operator_spec import OperatorSpec
+from slackwater.spark.runner.operator_spec import OperatorSpec
 from slackwater.synchronise.config import Synchroniser
 
 __all__ = ["Stats", "merged_stats"]

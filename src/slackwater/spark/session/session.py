@@ -12,9 +12,9 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from slackwater.core.errors import ConfigError
-from slackwater.spark.home import light_home
-from slackwater.spark.java import find_java
-from slackwater.spark.python_source import SETTINGS
+from slackwater.spark.session.home import light_home
+from slackwater.spark.session.java import find_java
+from slackwater.spark.sources.python_source import SETTINGS
 
 __all__ = ["local_session", "open_session", "settings"]
 
@@ -85,7 +85,7 @@ def local_session(app: str = "slackwater", *, cores: int = 2, log: Path | None =
         "spark.shuffle.compress": "false",
         # workers are forked with everything loaded: the kernels and their compiler take seconds.
         # On a cluster a worker without this package could then not even say so
-        "spark.python.daemon.module": "slackwater.spark.daemon",
+        "spark.python.daemon.module": "slackwater.spark.session.daemon",
         **_LOOPBACK,
         **(extra or {}),
     })

@@ -16,7 +16,7 @@ from pyspark.sql import Row
 
 if TYPE_CHECKING:
     from slackwater.core.kernel import Store
-    from slackwater.spark._state import Head
+    from slackwater.spark.runner.shard_state import Head
 
 __all__ = ["MOST", "OWED", "bounded"]
 

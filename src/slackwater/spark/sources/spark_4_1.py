@@ -81,7 +81,7 @@ class RememberingReader(DataSourceStreamReader):
     reader
         Of the interface of Spark 4.2.
     pace
-        See `slackwater.spark.python_source.paced`.
+        See `slackwater.spark.sources.python_source.paced`.
     """
 
     def __init__(self, reader: Any, pace: str | None) -> None:

@@ -7,7 +7,7 @@ import warnings
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from slackwater.spark.operator_spec import Input, OperatorSpec
+from slackwater.spark.runner.operator_spec import Input, OperatorSpec
 
 __all__ = ["warn_of_zone"]
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
-from slackwater.spark.versions import BEFORE_4_2
+from slackwater.spark.session.versions import BEFORE_4_2
 
 __all__ = ["to_arrow", "to_spark"]
 

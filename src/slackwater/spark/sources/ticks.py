@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
-from slackwater.spark.python_source import PythonReader, ReadLimit, fitted, python_stream
+from slackwater.spark.sources.python_source import PythonReader, ReadLimit, fitted, python_stream
 
 __all__ = ["FINISH", "TICK", "ticks"]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
 
-from slackwater.spark.near import Near
+from slackwater.spark.runner.near import Near
 
 if TYPE_CHECKING:
     from slackwater.core.kernel import Store
@@ -144,8 +144,8 @@ class Head:
     ticked
         The time that each step was last told.
     owed
-        The number of the first blob of results that waits (see `slackwater.spark.owed`), and the
-        number of the next.
+        The number of the first blob of results that waits (see `slackwater.spark.runner.owed`), and
+        the number of the next.
     """
 
     shards: int

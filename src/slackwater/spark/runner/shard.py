@@ -13,13 +13,13 @@ from slackwater.core.events import FOREVER, NEVER
 from slackwater.core.kernel import Out
 from slackwater.core.names import ARRIVAL
 from slackwater.core.state.ipc import ipc_batch
-from slackwater.spark._state import Head, SparkStore, StepStore
-from slackwater.spark.group import Group, Part, Port
-from slackwater.spark.operator_spec import row_column, statuses
-from slackwater.spark.packing import ROW, blobs_of
-from slackwater.spark.pieces import in_pieces
-from slackwater.spark.stats import Stats
-from slackwater.spark.ticks import FINISH, TICK
+from slackwater.spark.runner.group import Group, Part, Port
+from slackwater.spark.runner.operator_spec import row_column, statuses
+from slackwater.spark.runner.packing import ROW, blobs_of
+from slackwater.spark.runner.pieces import in_pieces
+from slackwater.spark.runner.shard_state import Head, SparkStore, StepStore
+from slackwater.spark.runner.stats import Stats
+from slackwater.spark.sources.ticks import FINISH, TICK
 
 __all__ = ["ShardRun", "handed_on"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from slackwater.reorder import Reorder
-from slackwater.spark.operator_spec import OperatorSpec
+from slackwater.spark.runner.operator_spec import OperatorSpec
 
 __all__ = ["Group", "Part", "Port"]
 

@@ -9,11 +9,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from slackwater.core.state.ipc import ipc_batch, joined
-from slackwater.spark.arrow_types import to_spark
-from slackwater.spark.columns import numbered, quoted
-from slackwater.spark.operator_spec import OperatorSpec, row_column, statuses
-from slackwater.spark.packing import cast_to, with_status
-from slackwater.spark.shipped import shipped
+from slackwater.spark.runner.arrow_types import to_spark
+from slackwater.spark.runner.columns import numbered, quoted
+from slackwater.spark.runner.operator_spec import OperatorSpec, row_column, statuses
+from slackwater.spark.runner.packing import cast_to, with_status
+from slackwater.spark.runner.shipped import shipped
 
 __all__ = ["one_input", "two_inputs"]
 
