@@ -20,6 +20,7 @@ KERNELS = {
     "Tide": Reorder("Tide(loss=1%)", ROLES),
     "DropRatio": Reorder("DropRatio(ratio=1%)", ROLES),
     "MeanPlusRange": Reorder("MeanPlusRange(n=50, offset=10ms)", ROLES),
+    "together": Reorder("Static(buffer=100ms)", ROLES, scope=()),
     "FrontierSync": FrontierSync(ROLES, max_delay="1s"),
     "Windowed": Windowed(
         Reorder("MeanPlusRange(n=50, offset=10ms)", ROLES),

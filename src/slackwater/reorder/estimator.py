@@ -104,8 +104,9 @@ class Explains(Protocol):
     def why_ready(self, step: Int64, names: Names | None) -> pa.Array:
         """What rows waited for that the last batch's arrivals `step` released."""
 
-    def why_ready_by_time(self, group: Int64, names: Names | None) -> pa.Array:
-        """What rows of these groups waited for that the last call of `thresholds` released."""
+    def why_ready_by_time(self, asked: Int64, names: Names | None) -> pa.Array:
+        """What rows waited for that the last call of `thresholds` released, by these of its lines.
+        """
 
     def why_late(self, row: Int64, names: Names | None) -> pa.Array:
         """Why rows of the last batch are late (null: nothing more to say)."""

@@ -174,15 +174,22 @@ class ReorderLogic(KeyedLogic):
     def pass_time_of(self, slots: Int64, now: Int64) -> Step:
         """The same for some keys, each to its own `now`."""
         if self._groups is None:
-            limits = self._estimator.thresholds(slots, now)
+            limits, asked = self._estimator.thresholds(slots, now), np.arange(len(slots))
         else:
-            self._marks.need(slots)
-            groups, which = np.unique(self._marks["group"][slots], return_inverse=True)
-            together = np.full(len(groups), NEVER)
-            np.maximum.at(together, which, now)
-            limits = self._estimator.thresholds(groups, together)[which]
-        step = self._release_upto(slots, limits, now)
+            limits, asked = self._thresholds_together(slots, now)
+        step = self._release_upto(slots, limits, now, asked)
         return step if self.promise is None else self._promise(step, slots, limits, now)
+
+    def _thresholds_together(self, slots: Int64, now: Int64) -> tuple[Int64, Int64]:
+        """The thresholds of keys that share an estimate, each once; and which is whose."""
+        self._marks.need(slots)
+        group = self._marks["group"][slots]
+        if len(now) and (now == now[0]).all():
+            groups, which = np.unique(group, return_inverse=True)
+            return self._estimator.thresholds(groups, now[:len(groups)])[which], which
+        (groups, times), which = np.unique(np.stack([group, now]), axis=1, return_inverse=True)
+        which = which.reshape(-1)
+        return self._estimator.thresholds(groups.copy(), times.copy())[which], which
 
     def _promise(self, step: Step, slots: Int64, limits: Int64, now: Int64) -> Step:
         """Keys that were silent until `now` have come as far as time says; others stand."""
@@ -210,20 +217,21 @@ class ReorderLogic(KeyedLogic):
 
     def punctuated_keyed(self, reached: Int64) -> Step:
         """Release what nothing can come before any more; what comes all the same is late."""
-        step = self._release_upto(np.arange(len(reached)), reached, None, "punctuation")
+        step = self._release_upto(np.arange(len(reached)), reached, None, why="punctuation")
         self._marks.reach(reached, self.count - 1)
         return step
 
     def end_keyed(self) -> Step:
         """Release everything."""
         slots = np.arange(self.keys.room)
-        return self._release_upto(slots, np.full(len(slots), FOREVER), None, "end of input")
+        return self._release_upto(slots, np.full(len(slots), FOREVER), None, why="end of input")
 
     def _release_upto(self, slots: Int64, limits: Int64, now: Int64 | None,
-                      why: str | None = None) -> Step:
+                      asked: Int64 = NONE, why: str | None = None) -> Step:
         """Release each of these keys up to its limit; together, so in time order over all keys.
 
-        Without `now` it is not time that releases them, but `why`.
+        Without `now` it is not time that releases them, but `why`; with it `asked` says which of
+        the thresholds that were asked for last is whose.
         """
         held = self._buffer.upto(slots, limits)
         order = np.lexsort((held.n, held.time))
@@ -237,7 +245,8 @@ class ReorderLogic(KeyedLogic):
 
         def stamp() -> tuple[Any, Int64]:
             if now is not None:
-                return self._why_ready_by_time(slot), now[positions(slots, slot)]
+                at = positions(slots, slot)
+                return self._why_ready_by_time(asked[at]), now[at]
             self.clocks.need(slot)
             said = pa.repeat(why, len(slot)) if isinstance(
                 self._estimator, Explains) and len(slot) else None
@@ -380,11 +389,10 @@ class ReorderLogic(KeyedLogic):
             return None
         return self._estimator.why_ready(step, self._names())
 
-    def _why_ready_by_time(self, slot: Int64) -> pa.Array | None:
-        if not isinstance(self._estimator, Explains) or len(slot) == 0:
+    def _why_ready_by_time(self, asked: Int64) -> pa.Array | None:
+        if not isinstance(self._estimator, Explains) or len(asked) == 0:
             return None
-        group = slot if self._groups is None else self._marks["group"][slot]
-        return self._estimator.why_ready_by_time(group, self._names())
+        return self._estimator.why_ready_by_time(asked, self._names())
 
     def _why_late(self, row: Int64) -> pa.Array | None:
         if not isinstance(self._estimator, Explains) or len(row) == 0:

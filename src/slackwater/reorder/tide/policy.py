@@ -14,7 +14,6 @@ from slackwater.core.durations import Duration
 from slackwater.core.errors import ConfigError
 from slackwater.core.kernel import Store
 from slackwater.core.release import Walk
-from slackwater.core.slots import positions
 from slackwater.core.state.members import Members
 from slackwater.core.state.pages import Pages
 from slackwater.reorder.estimator import Estimator, Float64, Int64, Names, Seen
@@ -145,7 +144,7 @@ class TideEstimator(Estimator):
         none = np.zeros(0, np.int64)
         self._touched = (none, none)  # groups and sources of the last step
         self._last = (none, none, none)
-        self._quiet = (none, none, none, none)
+        self._quiet = (none, none, none)
         self._late = (none, none, none)
         self.last_thresholds = none  # of the last batch, for `slackwater evaluate`
 
@@ -219,7 +218,7 @@ class TideEstimator(Estimator):
         theta, why, whom, value = (np.zeros(len(groups), np.int64) for _ in range(4))
         threshold_at(now, groups, self._sources["of"], self._groups["of"], self._policy.loss,
                      self._start, self._longest, self._alone, theta, why, whom, value)
-        self._quiet = (groups, why, whom, value)
+        self._quiet = (why, whom, value)
         return theta
 
     def why_ready(self, step: Int64, names: Names | None) -> pa.Array:
@@ -227,11 +226,10 @@ class TideEstimator(Estimator):
         why, whom, value = (part[step] for part in self._last)
         return words_for_ready(why, whom, value, names)
 
-    def why_ready_by_time(self, group: Int64, names: Names | None) -> pa.Array:
-        """What rows of these groups waited for that the last call of `thresholds` released."""
-        groups, *quiet = self._quiet
-        at = positions(groups, group)
-        why, whom, value = (part[at] for part in quiet)
+    def why_ready_by_time(self, asked: Int64, names: Names | None) -> pa.Array:
+        """What rows waited for that the last call of `thresholds` released, by these of its lines.
+        """
+        why, whom, value = (part[asked] for part in self._quiet)
         return words_for_ready(why, whom, value, names)
 
     def why_late(self, row: Int64, names: Names | None) -> pa.Array:
