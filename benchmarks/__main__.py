@@ -18,7 +18,8 @@ from benchmarks.result import Result
 
 MODULES = ["kernels.reorder", "kernels.tide", "kernels.synchronise", "kernels.window",
            "kernels.pattern", "kernels.correlate", "kernels.state", "kernels.growth",
-           "commands.first", "pipelines.reorder", "pipelines.tiny_batches", "pipelines.wide_rows",
+           "commands.first", "pipelines.reorder", "pipelines.tiny_batches",
+           "pipelines.fresh_worker", "pipelines.wide_rows",
            "pipelines.group_by",
            "pipelines.correlate", "pipelines.pattern", "pipelines.run_overhead",
            "pipelines.gateway", "pipelines.waiting_topic", "pipelines.kafka_to_delta"]
