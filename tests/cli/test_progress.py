@@ -59,6 +59,7 @@ def test_on_a_terminal_it_is_shown_and_else_not(name: str, tmp_path: Path) -> No
     assert text in said
     code = "from slackwater.cli import main; main()"
     piped = subprocess.run([sys.executable, "-c", code, *arguments], cwd=tmp_path,
+                           env={**os.environ, "COLUMNS": "240"},
                            capture_output=True, text=True, check=True)
     assert "\x1b" not in piped.stderr + piped.stdout
     assert "\x1b" not in output.decode()
