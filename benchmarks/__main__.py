@@ -1,7 +1,9 @@
 """Run the benchmarks: `python -m benchmarks [name …]`, as `make bench` does.
 
 Each is a ratio against a reference that runs in the same process on the same rows: machines differ
-and are noisy, ratios much less so.  A table is printed and `benchmarks/latest.json` written.
+and are noisy, ratios much less so.  Each module has a process of its own, for a JVM keeps the heap
+that it was first given.  A table is printed and `benchmarks/latest.json` written; the exit code is
+1 if a ratio is over its limit, or a benchmark failed.
 """
 
 from __future__ import annotations
@@ -9,6 +11,8 @@ from __future__ import annotations
 import importlib
 import json
 import sys
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 from rich.console import Console
@@ -25,13 +29,25 @@ MODULES = ["kernels.reorder", "kernels.tide", "kernels.synchronise", "kernels.wi
            "pipelines.gateway", "pipelines.waiting_topic", "pipelines.kafka_to_delta"]
 
 
+def measure(module: str) -> list[Result]:
+    """The results of one module."""
+    found: list[Result] = importlib.import_module(f"benchmarks.{module}").run()
+    return found
+
+
 def main(names: list[str]) -> None:
     chosen = [m for m in MODULES if not names or any(n in m for n in names)]
     console = Console(width=None if sys.stdout.isatty() else 160)
     results: list[Result] = []
+    failed: list[str] = []
     for module in chosen:
         console.print(f"[dim]{module} …[/dim]")
-        results += importlib.import_module(f"benchmarks.{module}").run()
+        with ProcessPoolExecutor(1, get_context("spawn")) as alone:
+            try:
+                results += alone.submit(measure, module).result()
+            except Exception:
+                console.print_exception()
+                failed.append(module)
     table = Table()
     for column in ("benchmark", "ours (s)", "reference", "reference (s)", "ratio", "limit", ""):
         table.add_column(column, justify="right" if column.endswith(")") else "left")
@@ -46,7 +62,9 @@ def main(names: list[str]) -> None:
     over = [r for r in results if r.limit is not None and r.ratio > r.limit]
     for r in over:
         console.print(f"over its limit: {r.name}: {r.ratio:.2f} > {r.limit:g}", markup=False)
-    if over:
+    for module in failed:
+        console.print(f"failed: {module}")
+    if over or failed:
         sys.exit(1)
 
 

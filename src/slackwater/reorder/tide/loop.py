@@ -261,7 +261,8 @@ def run(
             g.odd += 1 if again else -1
             s.odd = 1 if again else 0
         stranger = s.status == ABSENT
-        late_why[j], late_value[j] = _excuse(s, stranger, odd, t, delay, now)
+        if late_by > 0:
+            late_why[j], late_value[j] = _excuse(s, stranger, odd, t, delay, now)
         if s.delay == NEVER:
             g.met += 1
             if declared[j]:
@@ -381,7 +382,7 @@ def _worth(g: Records, sources: Records, why: int, whom: int, now: int) -> int:
 
 @njit(cache=True)
 def _excuse(s: Records, stranger: bool, odd: bool, t: int, delay: int, now: int) -> tuple[int, int]:
-    """Why this event is late, if it is."""
+    """Why this event is late."""
     if odd:
         return ODD, delay
     if s.seen == NEVER:

@@ -31,6 +31,7 @@ _BEYOND = 1.5    # the buffer grows to so many times what a late event needed
 _AIM = 0.9       # of the loss is aimed at; the rest is for what the marks do not see
 _INDEBTED = 10.0  # a debt of as many late rows as are remembered makes it grow so much faster
 _MEMORY = 30.0   # mean waits remember so many / loss rows
+_RATE = 1 / _MEMORY
 _BEGIN = 0.3     # after so many / loss rows the two are compared
 _MORE = 0.2      # the buffer is not followed if it has lost so much more than it may, and a row
 _BETTER = 1.1    # … or if it waits less by less than this
@@ -105,7 +106,7 @@ def choose(g: Records, excess: float, wait: float, loss: float) -> None:
 
     The younger the stream, the more it takes to leave them.
     """
-    rate = max(loss / _MEMORY, 1.0 / g.rows)
+    rate = max(loss * _RATE, 1.0 / g.rows)
     g.wait_sources += (wait - g.wait_sources) * rate
     g.wait_buffer += (max(g.buffer - excess, 0.0) - g.wait_buffer) * rate
     allowed = loss * g.rows
