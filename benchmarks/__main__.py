@@ -8,7 +8,6 @@ that it was first given.  A table is printed and `benchmarks/latest.json` writte
 
 from __future__ import annotations
 
-import importlib
 import json
 import sys
 from concurrent.futures import ProcessPoolExecutor
@@ -18,7 +17,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.result import Result
+from benchmarks.result import Result, measure
 
 MODULES = ["kernels.reorder", "kernels.tide", "kernels.synchronise", "kernels.window",
            "kernels.pattern", "kernels.correlate", "kernels.state", "kernels.growth",
@@ -27,12 +26,6 @@ MODULES = ["kernels.reorder", "kernels.tide", "kernels.synchronise", "kernels.wi
            "pipelines.group_by",
            "pipelines.correlate", "pipelines.pattern", "pipelines.run_overhead",
            "pipelines.gateway", "pipelines.waiting_topic", "pipelines.kafka_to_delta"]
-
-
-def measure(module: str) -> list[Result]:
-    """The results of one module."""
-    found: list[Result] = importlib.import_module(f"benchmarks.{module}").run()
-    return found
 
 
 def main(names: list[str]) -> None:

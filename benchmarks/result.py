@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,3 +32,9 @@ def best_of(n: int, run: Callable[[], object]) -> float:
         run()
         best = min(best, time.perf_counter() - begin)
     return best
+
+
+def measure(module: str) -> list[Result]:
+    """The results of a module of benchmarks."""
+    found: list[Result] = importlib.import_module(f"benchmarks.{module}").run()
+    return found
