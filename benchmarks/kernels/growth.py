@@ -88,8 +88,9 @@ def sum_by_day(count: int = 10_000_000) -> float:
 
 def run() -> list[Result]:
     keyed = Reorder("Static(buffer=50ms)", Roles("time", "arrival", key=("key",)),
-                    forget_after="2s")
-    sourced = Reorder("Tide(loss=1%)", Roles("time", "arrival", "source"), forget_after="2s")
+                    forget_after="2s", max_future_skew="0s")
+    sourced = Reorder("Tide(loss=1%)", Roles("time", "arrival", "source"), forget_after="2s",
+                      max_future_skew="0s")
     tied(True)  # compiled
     return [
         *one_shot(keyed, KEYS, key=""),

@@ -184,12 +184,12 @@ class ReorderLogic(KeyedLogic):
         """The thresholds of keys that share an estimate, each once; and which is whose."""
         self._marks.need(slots)
         group = self._marks["group"][slots]
-        if len(now) and (now == now[0]).all():
-            groups, which = np.unique(group, return_inverse=True)
-            return self._estimator.thresholds(groups, now[:len(groups)])[which], which
-        (groups, times), which = np.unique(np.stack([group, now]), axis=1, return_inverse=True)
-        which = which.reshape(-1)
-        return self._estimator.thresholds(groups.copy(), times.copy())[which], which
+        groups, group = np.unique(group, return_inverse=True)
+        times, at = np.unique(now, return_inverse=True)
+        pairs, which = np.unique(group * len(times) + at, return_inverse=True)
+        asked = self._estimator.thresholds(groups[pairs // max(len(times), 1)],
+                                           times[pairs % max(len(times), 1)])
+        return asked[which], which
 
     def _promise(self, step: Step, slots: Int64, limits: Int64, now: Int64) -> Step:
         """Keys that were silent until `now` have come as far as time says; others stand."""
