@@ -414,7 +414,7 @@ class KeyedLogic(StageLogic):
             stop, silent = silences(slot, arrival, at, self.clocks["clock"], self._numbers,
                                     min(waits))
             if self.together and len(silent):
-                stop, silent = self._one_by_one(slot, at, stop, silent)
+                stop, silent = self._one_by_one(slot, arrival, at, stop, silent)
             if len(silent):
                 self.begin_keys(NONE, NONE, n)  # room for keys that are new in this batch
                 again = self._pass_silence(slot, arrival, at, silent, steps)
@@ -435,11 +435,14 @@ class KeyedLogic(StageLogic):
             self.clocks.reset(again)
         return int(stop), steps
 
-    def _one_by_one(self, slot: Int64, at: int, stop: int, silent: Int64) -> tuple[int, Int64]:
+    def _one_by_one(self, slot: Int64, arrival: Int64, at: int, stop: int,
+                    silent: Int64) -> tuple[int, Int64]:
         """Where this piece ends if what silent keys hold leaves by what is known just before each.
         """
         row = first_rows(slot, at, silent, self._numbers)
-        due = row[self.busy(silent)]
+        over = arrival[row] - self.clocks["clock"][silent] > (
+            FOREVER if self.silence is None else self.silence)
+        due = row[over & self.busy(silent)]
         later = due[due > at] if at in due else due
         stop = int(later.min(initial=stop))
         return stop, silent[row < stop]
