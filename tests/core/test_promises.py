@@ -93,3 +93,16 @@ def test_what_is_promised_holds(name, seed, every, restore):
         assert all(t >= given_out for t in times)
         given_out = max(given_out, mark)
     assert given_out != NEVER or name == "Tide"  # it may still be meeting its sources
+
+
+def test_a_promise_ends_no_piece_of_a_batch():
+    """Where keys share an estimate and are silent more often than not: a piece per row takes long.
+    """
+    logic = KERNELS["together"].start()
+    logic.lead(QUIET, shared=False)
+    pieces, take = [], logic.take_keyed
+    logic.take_keyed = lambda given: pieces.append(len(given)) or take(given)
+    for at in range(0, 3000, 500):
+        logic.push(sparse(3000, 5).slice(at, 500))
+    assert sum(pieces) == 3000
+    assert len(pieces) < 300

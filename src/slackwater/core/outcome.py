@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from slackwater.core.events import NEVER
 from slackwater.core.state.ipc import joined
 
-__all__ = ["Refused", "outcome", "outcome_schema", "settled"]
+__all__ = ["Refused", "in_order", "outcome", "outcome_schema"]
 
 Int64 = NDArray[np.int64]
 _STAMP = pa.timestamp("us", "UTC")
@@ -52,7 +52,7 @@ class Refused:
     place: Int64 | None = None
 
 
-def settled(parts: Sequence[Refused]) -> pa.RecordBatch:
+def in_order(parts: Sequence[Refused]) -> pa.RecordBatch:
     """All of them, in the order in which they were refused, wherever the input was cut."""
     rows = joined([part.rows for part in parts])
     if len(parts) == 1 and parts[0].place is not None:

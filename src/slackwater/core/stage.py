@@ -28,7 +28,7 @@ from slackwater.core.html import html_fields
 from slackwater.core.kernel import MemoryStore, Out, Store
 from slackwater.core.layouts import laid_out
 from slackwater.core.notes import Notes
-from slackwater.core.outcome import Refused, outcome, settled
+from slackwater.core.outcome import Refused, in_order, outcome
 from slackwater.core.state.ipc import adds_columns, empty_rows, joined
 from slackwater.core.state.keys import Keys
 from slackwater.core.state.record import Record, bundle, decode_schema, encode_schema, unbundle
@@ -316,7 +316,7 @@ class StageLogic(ABC):
         refused = [*refused, *step.refused]
         notes = Notes(self.held(), self.notes)
         self._last_notes = ref(notes)
-        return Out(ready, late, settled(refused) if refused else none, notes)
+        return Out(ready, late, in_order(refused) if refused else none, notes)
 
     def settle_notes(self) -> None:
         """The state is about to change: notes of the last step that somebody has are worked out."""
