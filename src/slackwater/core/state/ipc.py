@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
 import pyarrow as pa
 
-__all__ = ["adds_columns", "empty_rows", "ipc_batch", "ipc_bytes", "joined", "widened"]
+__all__ = ["adds_columns", "empty_rows", "ipc_array", "ipc_batch", "ipc_buffer", "ipc_bytes",
+           "joined", "widened"]
 
 
 def adds_columns(old: pa.Schema, new: pa.Schema) -> bool:
@@ -49,15 +53,48 @@ def joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     return full[0] if len(full) == 1 else pa.concat_batches(full)
 
 
+def ipc_array(batches: Sequence[pa.RecordBatch]) -> pa.BinaryArray:
+    """Each batch as Arrow IPC, with its schema; all in one buffer, each row copied once.
+
+    Examples
+    --------
+    >>> batches = [pa.record_batch({"x": [1]}), pa.record_batch({"x": [2, 3]})]
+    >>> [ipc_batch(blob.as_buffer()).num_rows for blob in ipc_array(batches)]
+    [1, 2]
+    """
+    ends = np.cumsum([0, *map(_size, batches)])
+    buffer = pa.allocate_buffer(int(ends[-1]))
+    sink = pa.FixedSizeBufferWriter(buffer)
+    for batch in batches:
+        _write(batch, sink)
+    return pa.Array.from_buffers(pa.binary(), len(batches),
+                                 [None, pa.py_buffer(ends.astype(np.int32)), buffer])
+
+
+def ipc_buffer(batch: pa.RecordBatch) -> pa.Buffer:
+    """A batch as Arrow IPC, with its schema, in memory that Arrow uses again."""
+    buffer = pa.allocate_buffer(_size(batch))
+    _write(batch, pa.FixedSizeBufferWriter(buffer))
+    return buffer
+
+
 def ipc_bytes(batch: pa.RecordBatch) -> bytes:
-    """A batch as Arrow IPC, with its schema."""
-    sink = pa.BufferOutputStream()
+    """The same as bytes."""
+    return ipc_buffer(batch).to_pybytes()
+
+
+def _size(batch: pa.RecordBatch) -> int:
+    sink = pa.MockOutputStream()
+    _write(batch, sink)
+    return int(sink.size())
+
+
+def _write(batch: pa.RecordBatch, sink: pa.NativeFile) -> None:
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
-    return sink.getvalue().to_pybytes()
 
 
 def ipc_batch(blob: bytes | pa.Buffer) -> pa.RecordBatch:
-    """The batch that `ipc_bytes` wrote."""
+    """The batch that was written so."""
     reader = pa.ipc.open_stream(blob)
     return reader.read_next_batch()

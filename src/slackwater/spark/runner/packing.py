@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pyspark import TaskContext
 
 from slackwater.core.events import RESERVED
-from slackwater.core.state.ipc import ipc_batch, ipc_bytes, joined
+from slackwater.core.state.ipc import ipc_array, ipc_batch, ipc_buffer, joined
 from slackwater.spark.runner.position import POSITION
 from slackwater.spark.session.worker import settle
 
@@ -130,7 +130,7 @@ def pack(schema: pa.Schema, targets: tuple[Target, ...]) -> Callable[[Batches], 
         for target, now in zip(targets, reached, strict=True):
             if now is not None:
                 labels = list(target.labels)
-                yield _packed(labels, target, part, -1, [None] * len(labels), now)
+                yield _packed(labels, target, part, -1, pa.nulls(len(labels), pa.binary()), now)
         settle()
 
     return run
@@ -160,27 +160,26 @@ def _pack_chunk(rows: pa.RecordBatch, shard: Int, target: Target, part: int,
         small = np.uint16 if len(counts) <= 1 << 16 else np.int64
         rows = rows.take(pa.array(np.argsort(shard.astype(small), kind="stable")))
     ends = np.cumsum(counts[present]).tolist()
-    blobs: list[bytes | None] = [ipc_bytes(rows.slice(a, b - a))
-                                 for a, b in pairwise([0, *ends])]
+    blobs = ipc_array([rows.slice(a, b - a) for a, b in pairwise([0, *ends])])
     labels = [target.labels[one] for one in present.tolist()]
     return _packed(labels, target, part, chunk, blobs, None)
 
 
-def _packed(labels: list[int], target: Target, part: int, chunk: int, blobs: list[bytes | None],
+def _packed(labels: list[int], target: Target, part: int, chunk: int, blobs: pa.BinaryArray,
             clock: int | None) -> pa.RecordBatch:
     n = len(labels)
     return pa.RecordBatch.from_arrays(
         [pa.array(labels, pa.int32()), pa.array([target.step] * n, pa.string()),
          *(pa.array([i] * n, pa.int32()) for i in (target.at, part, chunk)),
-         pa.array(blobs, pa.binary()), pa.array([clock] * n, pa.int64())], schema=_PACKED_ARROW)
+         blobs, pa.array([clock] * n, pa.int64())], schema=_PACKED_ARROW)
 
 
-def blobs_of(rows: pa.RecordBatch) -> Iterator[tuple[int, bytes]]:
+def blobs_of(rows: pa.RecordBatch) -> Iterator[tuple[int, memoryview]]:
     """Rows as blobs of bounded size, each with its number of rows."""
     each = max(1, min(rows.num_rows, int(rows.num_rows * _BLOB / max(rows.nbytes, 1))))
     for at in range(0, rows.num_rows, each):
         part = rows.slice(at, each)
-        yield part.num_rows, ipc_bytes(part)
+        yield part.num_rows, memoryview(ipc_buffer(part))
 
 
 def cast_to(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

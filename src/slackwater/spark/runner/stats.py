@@ -70,9 +70,10 @@ class Stats:
         if not any(self._counts.values()):
             return None
         said: dict[str, Any] = {**self._counts, **self._said}
-        waits = np.concatenate([np.zeros(0), *self._latency])
+        waits = np.sort(np.concatenate([np.zeros(0, np.int64), *self._latency]))
         if len(waits):
-            said["latency"] = np.quantile(waits, np.linspace(0, 1, _POINTS)).tolist()
+            at = np.linspace(0, len(waits) - 1, _POINTS).round().astype(int)
+            said["latency"] = waits[at].tolist()
         if self._of:
             said["waited"], said["of"] = self._waited, self._of
         for name, found in self._producers.items():
