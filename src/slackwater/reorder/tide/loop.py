@@ -192,7 +192,7 @@ def _threshold(g: Records, sources: Records, now: int, lull: bool, least: int, w
     return int(theta), binder, why, whom
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)  # to count references to all these arrays takes longer than the rest
 def run(
     walk: Walk, time: Int64, arrival: Int64, group: Int64, source: Int64, sequence: Int64,
     declared: Bool, sources: Records, groups: Records, kept: Int64, heap: Int64, place: Int64,
@@ -398,7 +398,7 @@ def _excuse(s: Records, stranger: bool, odd: bool, t: int, delay: int, now: int)
     return BEHIND, 0
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def threshold_at(
     now: Int64, of: Int64, sources: Records, groups: Records, loss: float, start_patience: float,
     longest: float, alone: bool, theta: Int64, why: Int64, whom: Int64, value: Int64,

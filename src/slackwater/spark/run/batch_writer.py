@@ -23,7 +23,7 @@ from slackwater.spark.run.streams import for_sink, outcome_rows
 from slackwater.spark.run.tables import run_sql
 from slackwater.spark.runner.arrow_types import to_spark
 from slackwater.spark.runner.packing import unpack
-from slackwater.spark.sinks import Choosy, Sink
+from slackwater.spark.sinks import Choosy, Rows, Sink
 
 __all__ = ["COUNTED", "RECENT", "BatchWriter", "BranchWriter", "Outlet"]
 
@@ -39,20 +39,24 @@ _ONE_FILE = 10_000
 
 @dataclass(frozen=True)
 class Outlet:
-    """A sink, the stream whose rows it takes, and where those go that it refuses."""
+    """A sink, the stream whose rows it takes, and where those go that it refuses.
+
+    Of rows that steps have made `columns` are those that the sink gets.
+    """
 
     name: str
     sink: Sink
     stream: StreamName
     dead: DeadLetters | None = None
+    columns: pa.Schema | None = None
 
-    def write(self, df: DataFrame, batch_id: int) -> None:
+    def write(self, rows: Rows, batch_id: int) -> None:
         """Write the rows of a micro-batch; a failure is the sink's, and says so."""
         try:
             if self.dead is not None and isinstance(self.sink, Choosy):
-                self.dead.write_good(self.sink, df, batch_id)
+                self.dead.write_good(self.sink, rows, batch_id)
             else:
-                self.sink.write(df, batch_id)
+                self.sink.write(rows, batch_id)
         except Exception as error:
             raise DataError(f"the sink {self.name!r} failed: {words_of(error)}",
                             step=f"sinks.{self.name}") from error
@@ -101,8 +105,10 @@ class BatchWriter:
             if count:
                 # a task, a Python worker and a file for each partition are too many for a few rows
                 few = df.coalesce(1) if count <= _ONE_FILE else df
-                rows = for_sink(self._rows(few, outlet.stream.node), step, outlet.stream.outcome)
-                outlet.write(rows, batch_id)
+                assert outlet.columns is not None
+                blobs = few.where((F.col("stream") == outlet.stream.node)
+                                  & (F.col("status") == outlet.stream.outcome))
+                outlet.write(Rows(blobs, outlet.columns, blobs=True), batch_id)
             return
         if not any(counts.get(stream) for stream in self._made_of(step)):
             return
@@ -116,7 +122,7 @@ class BatchWriter:
                     RECENT.setdefault(self.query, {})[step.name] = [
                         brief(row.asDict(recursive=True)) for row in rows.take(_FEW)]
             if count:
-                outlet.write(rows, batch_id)
+                outlet.write(Rows.of(rows), batch_id)
         finally:
             rows.unpersist()
 
@@ -166,7 +172,8 @@ class BranchWriter:
                                for o in wanted]).first()
             counts = dict(zip(wanted, counted or (), strict=True))
             side_by_side(df.sparkSession, [
-                partial(outlet.write, for_sink(df, self.step, outlet.stream.outcome), batch_id)
+                partial(outlet.write, Rows.of(for_sink(df, self.step, outlet.stream.outcome)),
+                        batch_id)
                 for outlet in self.outlets if counts[outlet.stream.outcome]])
         finally:
             df.unpersist()

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 
-from pyspark.sql import DataFrame
-
 from slackwater.pipeline.connectors import SinkConfig
-from slackwater.spark.sinks import Choosy, Sink, open_sink
+from slackwater.spark.sinks import Choosy, Rows, Sink, open_sink
 
 __all__ = ["REFUSED", "DeadLetters", "dead_letters_of"]
 
@@ -35,17 +33,17 @@ class DeadLetters:
     of: str
     sink: Sink
 
-    def write_good(self, sink: Choosy, df: DataFrame, batch_id: int) -> None:
+    def write_good(self, sink: Choosy, rows: Rows, batch_id: int) -> None:
         """Write a batch; what is refused is written here, once for each batch."""
         count = 0
 
         def refuse(found: list[tuple[str, str]]) -> None:
             nonlocal count
             count = len(found)
-            rows = [(self.of, batch_id, reason, row) for reason, row in found]
-            self.sink.write(df.sparkSession.createDataFrame(rows, _COLUMNS), batch_id)
+            letters = [(self.of, batch_id, reason, row) for reason, row in found]
+            self.sink.write(Rows.of(rows.session.createDataFrame(letters, _COLUMNS)), batch_id)
 
-        sink.write_good(df, batch_id, refuse)
+        sink.write_good(rows, batch_id, refuse)
         if count:
             mine = REFUSED.setdefault(self.run, {})
             mine[self.of] = mine.get(self.of, 0) + count

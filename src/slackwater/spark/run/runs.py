@@ -8,7 +8,7 @@ import uuid
 import warnings
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
@@ -28,6 +28,7 @@ from slackwater.spark.run.failures import words_of
 from slackwater.spark.run.main_query import plan_main
 from slackwater.spark.run.observe import Observer
 from slackwater.spark.run.progress import Progress
+from slackwater.spark.run.streams import sink_columns
 from slackwater.spark.session.versions import BEFORE_4_2
 from slackwater.spark.sinks import open_sink
 from slackwater.spark.sources import is_python
@@ -245,7 +246,11 @@ class _Run:
         except PySparkException as error:
             raise self._failed(query.name, error) from None
         steps = {n: self._pipeline.steps[n] for n in query.nodes if n in self._pipeline.steps}
-        return main.df, BatchWriter(self._counted, steps, main.outputs, outlets)
+        told = tuple(
+            replace(o, columns=sink_columns(self._session, main.outputs[o.stream.node],
+                                            steps.get(o.stream.node), o.stream.outcome))
+            if o.stream.node in main.outputs else o for o in outlets)
+        return main.df, BatchWriter(self._counted, steps, main.outputs, told)
 
     def _sink_name(self, name: str) -> str:
         return f"{self._pipeline.name}.{name}.{self._checkpoint.id}"

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from slackwater.core.names import ADDED
+from slackwater.core.names import ADDED, BUCKET
 from slackwater.pipeline.columns import ARRIVAL, RAW
 from slackwater.pipeline.kernels import other_arrival
 from slackwater.pipeline.steps import PASSED_ON, Step
+from slackwater.spark.runner.arrow_types import to_spark
+from slackwater.spark.runner.carry import arrow_schema
 from slackwater.spark.runner.columns import quoted
 
-__all__ = ["for_operator", "for_sink", "outcome_rows"]
+__all__ = ["for_operator", "for_sink", "outcome_rows", "sink_columns"]
 
 
 def outcome_rows(df: DataFrame, step: Step | None, outcome: str) -> DataFrame:
@@ -43,6 +46,13 @@ def for_operator(df: DataFrame, step: Step) -> DataFrame:
     if "_reason" in df.columns:
         df = df.drop("_reason", ARRIVAL).withColumnRenamed("_released", ARRIVAL)
     return df.drop(ARRIVAL) if other_arrival(step) else df
+
+
+def sink_columns(session: SparkSession, output: pa.Schema, step: Step | None,
+                 outcome: str) -> pa.Schema:
+    """The columns that a sink gets of a node whose rows have those of `output`."""
+    rows = for_sink(session.createDataFrame([], to_spark(output)), step, outcome)
+    return arrow_schema(rows.drop(BUCKET, f"{BUCKET}_left", f"{BUCKET}_right"))
 
 
 def for_sink(df: DataFrame, step: Step | None, outcome: str) -> DataFrame:

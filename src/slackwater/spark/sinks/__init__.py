@@ -1,7 +1,7 @@
 """Where a pipeline's rows go: one file a kind.
 
-Enters: the rows of a micro-batch, as a batch DataFrame, with its number.  Leaves: nothing; the rows
-are in a place of the sink's own.  May import: pipeline (the configurations), what it may import.
+Enters: the rows of a micro-batch, with its number.  Leaves: nothing; the rows are in a place of the
+sink's own.  May import: pipeline (the configurations), the runner, what they may import.
 
 Each module has ``open_sink(config, name) -> Sink``.
 """
@@ -12,11 +12,10 @@ import importlib
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
-from pyspark.sql import DataFrame
-
 from slackwater.pipeline.connectors import SinkConfig
+from slackwater.spark.sinks.rows import Rows
 
-__all__ = ["MOST_REFUSED", "Choosy", "Refuse", "Sink", "open_sink"]
+__all__ = ["MOST_REFUSED", "Choosy", "Refuse", "Rows", "Sink", "open_sink"]
 
 Refuse = Callable[[list[tuple[str, str]]], None]
 """Takes the rows of a batch that a sink refuses, each with the reason, as JSON."""
@@ -32,7 +31,7 @@ class Sink(Protocol):
     nothing that cannot be pickled; what it needs open it opens in `write`.
     """
 
-    def write(self, df: DataFrame, batch_id: int) -> None:
+    def write(self, rows: Rows, batch_id: int) -> None:
         """Write the rows of a micro-batch that has some.
 
         The same batch may come again after a crash, with the same rows: a sink that is idempotent
@@ -44,7 +43,7 @@ class Sink(Protocol):
 class Choosy(Protocol):
     """A sink that may refuse single rows, and takes the others."""
 
-    def write_good(self, df: DataFrame, batch_id: int, refuse: Refuse) -> None:
+    def write_good(self, rows: Rows, batch_id: int, refuse: Refuse) -> None:
         """Write as `Sink.write` does, but hand the rows that cannot be written to `refuse`.
 
         They are handed over, all at once, before the batch is committed: a crash in between

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pyspark.sql import DataFrame
+from slackwater.spark.sinks.rows import Rows
 
 __all__ = ["BatchFolders"]
 
@@ -22,7 +22,7 @@ class BatchFolders:
     format: str
     options: Mapping[str, str] = field(default_factory=dict)
 
-    def write(self, df: DataFrame, batch_id: int) -> None:
+    def write(self, rows: Rows, batch_id: int) -> None:
         """Write the rows, replacing what an earlier attempt left."""
-        (df.write.mode("overwrite").format(self.format).options(**self.options)
+        (rows.frame.write.mode("overwrite").format(self.format).options(**self.options)
          .save(f"{self.path}/batch_id={batch_id}"))

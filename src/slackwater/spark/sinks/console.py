@@ -5,9 +5,8 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame
-
 from slackwater.pipeline.connectors import ConsoleSink
+from slackwater.spark.sinks.rows import Rows
 
 __all__ = ["open_sink"]
 
@@ -17,8 +16,8 @@ class _Console:
     name: str
     rows: int
 
-    def write(self, df: DataFrame, batch_id: int) -> None:
-        table = df.limit(self.rows + 1).toArrow()
+    def write(self, rows: Rows, batch_id: int) -> None:
+        table = rows.frame.limit(self.rows + 1).toArrow()
         more = "" if table.num_rows <= self.rows else f" (the first {self.rows} rows)"
         lines = [f"{self.name}, batch {batch_id}{more}"]
         for row in table.slice(0, self.rows).to_pylist():

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, MapType, StructField, StructType
 
 from slackwater.pipeline.connectors import CsvSink
 from slackwater.spark.runner.columns import quoted
 from slackwater.spark.sinks.batch_folders import BatchFolders
+from slackwater.spark.sinks.rows import Rows
 
 __all__ = ["open_sink"]
 
@@ -19,8 +20,9 @@ _OPTIONS = {"header": "true", "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXX
 
 @dataclass(frozen=True)
 class _CsvFolders(BatchFolders):
-    def write(self, df: DataFrame, batch_id: int) -> None:
-        super().write(df.select([_flat(field) for field in df.schema.fields]), batch_id)
+    def write(self, rows: Rows, batch_id: int) -> None:
+        df = rows.frame
+        super().write(Rows.of(df.select([_flat(field) for field in df.schema.fields])), batch_id)
 
 
 def _flat(field: StructField) -> Column:

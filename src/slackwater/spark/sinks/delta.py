@@ -7,14 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
 
 from slackwater.core.errors import ConfigError, DataError
 from slackwater.pipeline.connectors import DeltaSink
-from slackwater.spark.runner.carry import arrow_schema
-from slackwater.spark.runner.columns import numbered
-from slackwater.spark.runner.shipped import shipped
 from slackwater.spark.sinks.delta_files import FILES, write_files
+from slackwater.spark.sinks.rows import Rows
 from slackwater.spark.sinks.written import already_written
 
 __all__ = ["open_sink"]
@@ -29,7 +26,7 @@ class _Delta:
     name: str
     path: str
 
-    def write(self, df: DataFrame, batch_id: int) -> None:
+    def write(self, rows: Rows, batch_id: int) -> None:
         import deltalake
         from deltalake.exceptions import DeltaError
 
@@ -37,18 +34,17 @@ class _Delta:
         last = None if table is None else table.transaction_version(self.name)
         if already_written(last, batch_id, self.name, f"the table {self.path}"):
             return
-        rows = arrow_schema(df)
         commit = deltalake.CommitProperties(
             app_transactions=[deltalake.Transaction(self.name, batch_id)])
         try:
             if table is None:
                 # what comes later may have nulls where this batch has none
                 table = deltalake.DeltaTable.create(
-                    self.path, pa.schema([field.with_nullable(True) for field in rows]),
+                    self.path, pa.schema([field.with_nullable(True) for field in rows.schema]),
                     mode="ignore")
-            self._check(rows, table)
-            found = numbered(df).mapInArrow(shipped(write_files(
-                table.table_uri, rows, list(table.metadata().partition_columns))), FILES).collect()
+            self._check(rows.schema, table)
+            found = rows.on_executors(write_files(
+                table.table_uri, list(table.metadata().partition_columns)), FILES)
             table.create_write_transaction(
                 [deltalake.transaction.AddAction(
                     f.path, f.size, json.loads(f.partition), f.modified, True, f.stats)

@@ -18,7 +18,6 @@ import pyarrow.fs
 import pyarrow.parquet as pq
 
 from slackwater.core.state.ipc import joined
-from slackwater.spark.runner.packing import cast_to
 
 __all__ = ["FILES", "write_files"]
 
@@ -33,15 +32,13 @@ _BUFFER = 1 << 20
 Batches = Iterator[pa.RecordBatch]
 
 
-def write_files(uri: str, schema: pa.Schema, by: list[str]) -> Callable[[Batches], Batches]:
+def write_files(uri: str, by: list[str]) -> Callable[[Batches], Batches]:
     """For mapInArrow: rows → what was written of them.
 
     Parameters
     ----------
     uri
         The table.
-    schema
-        The columns, which the rows have by position.
     by
         The table's partition columns.
     """
@@ -53,10 +50,10 @@ def write_files(uri: str, schema: pa.Schema, by: list[str]) -> Callable[[Batches
             waiting.append(batch)
             size += batch.nbytes
             if size >= _BYTES:
-                yield _written(uri, cast_to(joined(waiting), schema), by)
+                yield _written(uri, joined(waiting), by)
                 waiting, size = [], 0
         if size:
-            yield _written(uri, cast_to(joined(waiting), schema), by)
+            yield _written(uri, joined(waiting), by)
 
     return run
 

@@ -17,6 +17,7 @@ from slackwater.pipeline.connectors import KafkaSink
 from slackwater.spark.runner.columns import quoted
 from slackwater.spark.session.kafka_classes import needs_classes
 from slackwater.spark.sinks import MOST_REFUSED, Refuse
+from slackwater.spark.sinks.rows import Rows
 
 __all__ = ["open_sink"]
 
@@ -34,21 +35,22 @@ class _Topic:
     key: str | None
     options: Mapping[str, str] = field(repr=False)
 
-    def write(self, df: DataFrame, batch_id: int) -> None:
-        self.write_good(df, batch_id, None)
+    def write(self, rows: Rows, batch_id: int) -> None:
+        self.write_good(rows, batch_id, None)
 
-    def write_good(self, df: DataFrame, batch_id: int, refuse: Refuse | None) -> None:
+    def write_good(self, rows: Rows, batch_id: int, refuse: Refuse | None) -> None:
+        df = rows.frame
         if self.key is not None and self.key not in df.columns:
             raise UnknownColumn(self.key, df.columns, role="key", step=self.name)
         row = F.struct(*(F.col(quoted(name)) for name in df.columns))
         records = [F.to_json(row, _JSON).alias("value")]
         if self.key is not None:
             records.append(F.col(quoted(self.key)).cast("string").alias("key"))
-        rows = df.select(*records)
+        found = df.select(*records)
         if refuse is not None:
-            rows = self._sort_out(rows, refuse)
+            found = self._sort_out(found, refuse)
         with needs_classes(self.name):
-            (rows.write.format("kafka").options(**self.options)
+            (found.write.format("kafka").options(**self.options)
              .option("kafka.bootstrap.servers", self.servers).option("topic", self.topic).save())
 
     def _sort_out(self, rows: DataFrame, refuse: Refuse) -> DataFrame:

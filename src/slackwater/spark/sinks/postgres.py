@@ -9,8 +9,6 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from pyspark.sql import DataFrame
-
 from slackwater.core.errors import ConfigError, DataError, SlackwaterError, UnknownColumn
 from slackwater.pipeline.connectors import PostgresSink
 from slackwater.pipeline.secrets import Secrets
@@ -18,6 +16,7 @@ from slackwater.spark.sinks import Refuse
 from slackwater.spark.sinks.postgres_stage import PATIENCE, StagingLost, passing, stage
 from slackwater.spark.sinks.postgres_types import for_copy, postgres_type
 from slackwater.spark.sinks.postgres_write import Target, move_batch, prepare_batch
+from slackwater.spark.sinks.rows import Rows
 
 __all__ = ["open_sink"]
 
@@ -29,25 +28,26 @@ class _Table:
     key: tuple[str, ...]
     url: str = field(repr=False)
 
-    def write(self, df: DataFrame, batch_id: int) -> None:
-        self.write_good(df, batch_id, None)
+    def write(self, rows: Rows, batch_id: int) -> None:
+        self.write_good(rows, batch_id, None)
 
-    def write_good(self, df: DataFrame, batch_id: int, refuse: Refuse | None) -> None:
+    def write_good(self, rows: Rows, batch_id: int, refuse: Refuse | None) -> None:
         import psycopg
 
+        df = rows.frame
         for column in self.key:
             if column not in df.columns:
                 raise UnknownColumn(column, df.columns, role="key", step=self.name)
         target = Target(self.name, self.table, self.key,
                         {f.name: postgres_type(f.dataType) for f in df.schema.fields})
-        rows = df.select([for_copy(f) for f in df.schema.fields])
+        texts = df.select([for_copy(f) for f in df.schema.fields])
         until = time.monotonic() + PATIENCE
         while True:
             try:
                 # no transaction is open while the executors work
                 with psycopg.connect(self.url, connect_timeout=10, autocommit=True) as connection:
                     if prepare_batch(connection, target, batch_id):
-                        staged = stage(rows, self.url, self.name, list(target.types))
+                        staged = stage(texts, self.url, self.name, list(target.types))
                         move_batch(connection, target, batch_id, staged, refuse)
                 return
             except SlackwaterError:
