@@ -137,13 +137,12 @@ class ReorderLogic(KeyedLogic):
         payload = self._settle(given, held, rows, stays)
         times = time[rows]
 
-        def step() -> Int64:
-            return np.searchsorted(np.maximum.accumulate(threshold), times)
-
         def stamp() -> tuple[Any, Int64]:
-            return self._why_ready(step()), new.arrival[step()]
+            step = _first_beyond(threshold, times)
+            return self._why_ready(step), new.arrival[step]
 
-        return Step([payload], times, stamp, new.rows.slice(0, 0), by=lambda: new.n[step()])
+        return Step([payload], times, stamp, new.rows.slice(0, 0),
+                    by=lambda: new.n[_first_beyond(threshold, times)])
 
     def _settle(self, given: Keyed, held: Held | None, rows: Int64,
                 stays: NDArray[np.bool_]) -> pa.RecordBatch:
@@ -429,6 +428,18 @@ def _all_in_time(time: Int64, threshold: Int64, mark: int) -> int:
         if time[j] <= passed or time[j] < mark:
             return NEVER
     return passed
+
+
+@njit(cache=True, nogil=True)
+def _first_beyond(threshold: Int64, times: Int64) -> Int64:
+    """For each of these times, in order, the first arrival whose threshold has come so far."""
+    found = np.empty(len(times), np.int64)
+    j = 0
+    for i in range(len(times)):
+        while threshold[j] < times[i]:
+            j += 1
+        found[i] = j
+    return found
 
 
 @njit(cache=True, nogil=True)

@@ -12,7 +12,7 @@ from slackwater.reorder.policies.recent import GREATEST, SMALLEST, RecentDelays,
 __all__ = ["DelayRange"]
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def _run(delay: Float64, group: Int64, state: Float64, before: Float64, after: Float64,
          offset: float, wait: bool) -> None:
     for j in range(len(delay)):

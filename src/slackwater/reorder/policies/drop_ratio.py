@@ -241,7 +241,7 @@ def _greatest(values: Float64, count: int) -> Float64:
     return kept
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=True)
 def _quantile(values: Float64, share: float) -> float:
     """The value that a `share` of the values lies above; beyond them by their tail."""
     rank = share * len(values)
@@ -253,7 +253,7 @@ def _quantile(values: Float64, share: float) -> float:
     return top[-1] + slope * np.log(1.0 / max(rank, 1e-3))
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def _run(walk: Walk, time: Int64, arrival: Int64, delays: Float64, group: Int64,
          teaches: NDArray[np.bool_], heads: Float64, recents: Float64, sampled: Float64,
          ratio: float, initial: float, sample_every: int, estimate_every: int,

@@ -76,7 +76,7 @@ class Kalman(DelayPolicy):
              self.measurement_noise)
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def _run(delay: Float64, group: Int64, state: Float64, before: Float64, after: Float64,
          offset: float, process: float, measurement: float) -> None:
     for j in range(len(delay)):

@@ -67,7 +67,7 @@ class KSlack(DelayPolicy):
         _run(delay, group, state, before, after, self.scale)
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def _run(delay: Float64, group: Int64, state: Float64, before: Float64, after: Float64,
          scale: float) -> None:
     for j in range(len(delay)):

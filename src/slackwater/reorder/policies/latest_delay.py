@@ -101,7 +101,7 @@ class LatestDelay(DelayPolicy):
              self.decrease, float(micros(self.offset)), _GROW[self.grow], _SIGN[self.sign])
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def _run(delay: Float64, group: Int64, state: Float64, before: Float64, after: Float64,
          threshold: float, increase: float, decrease: float, offset: float, grow: int,
          sign: float) -> None:

@@ -70,7 +70,7 @@ class MaxDelay(DelayPolicy):
         _run(delay, group, state, before, after, self.n)
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def _run(delay: Float64, group: Int64, state: Float64, before: Float64, after: Float64,
          n: int) -> None:
     for j in range(len(delay)):

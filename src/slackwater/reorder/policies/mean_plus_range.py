@@ -19,7 +19,7 @@ from slackwater.reorder.policies.recent import (
 __all__ = ["MeanPlusRange"]
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def _run(delay: Float64, group: Int64, state: Float64, before: Float64, after: Float64,
          offset: float, wait: bool) -> None:
     for j in range(len(delay)):

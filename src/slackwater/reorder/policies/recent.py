@@ -77,6 +77,22 @@ def check_window(policy: Policy, n: int) -> None:
 
 
 @njit(cache=True)
+def _smallest(s: Float64) -> float:
+    found = s[RING]
+    for i in range(RING, len(s)):
+        found = min(found, s[i])
+    return found
+
+
+@njit(cache=True)
+def _greatest(s: Float64) -> float:
+    found = s[RING]
+    for i in range(RING, len(s)):
+        found = max(found, s[i])
+    return found
+
+
+@njit(cache=True)
 def remember(s: Float64, delay: float) -> bool:
     """Put a delay into the ring; True once the ring has filled.
 
@@ -96,11 +112,11 @@ def remember(s: Float64, delay: float) -> bool:
         s[SUM] += delay - gone
         s[at] = delay
         if gone == s[SMALLEST] and delay > gone:
-            s[SMALLEST] = s[RING:].min()
+            s[SMALLEST] = _smallest(s)
         else:
             s[SMALLEST] = min(s[SMALLEST], delay)
         if gone == s[GREATEST] and delay < gone:
-            s[GREATEST] = s[RING:].max()
+            s[GREATEST] = _greatest(s)
         else:
             s[GREATEST] = max(s[GREATEST], delay)
     s[NEXT] = (s[NEXT] + 1) % n

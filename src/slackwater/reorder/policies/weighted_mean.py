@@ -15,7 +15,7 @@ __all__ = ["WeightedMean"]
 _LOOK_BACK = 64  # weights halve with age: what is older adds less than a double can hold
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def _run(delay: Float64, group: Int64, state: Float64, before: Float64, after: Float64,
          offset: float, wait: bool) -> None:
     for j in range(len(delay)):
