@@ -40,31 +40,31 @@ _SHOWN = 100  # sources told of one by one: the notes stay small however many th
 
 def words_for_ready(why: Int64, whom: Int64, value: Int64, names: Names | None) -> pa.Array:
     """What each released event waited for."""
-    def sentence(kind: int, at: Int64) -> Sentence:
+    def sentence(kind: int, whom: Int64, value: Int64) -> Sentence:
         if kind == CAUGHT_UP:
-            return (_named(whom[at], names, before="waited for "),)
+            return (_named(whom, names, before="waited for "),)
         if kind == SILENT:
-            return (_named(whom[at], names), " silent for ", _seconds(value[at]), " s")
+            return (_named(whom, names), " silent for ", _seconds(value), " s")
         if kind == SEQUENCE_GAP:
-            return ("sequence gap at ", _text(value[at]), " in ", _named(whom[at], names))
+            return ("sequence gap at ", _text(value), " in ", _named(whom, names))
         if kind == MEETING:
             return ("start: sources still to be met",)
         if kind == UNHEARD:
-            return ("declared sources not heard yet: ", _text(value[at]))
+            return ("declared sources not heard yet: ", _text(value))
         if kind == CUT:
             return ("max_timeout: not waited for longer",)
         if kind == PLAIN:
-            return ("waited ", _seconds(value[at]), " s, a buffer for all sources")
+            return ("waited ", _seconds(value), " s, a buffer for all sources")
         assert kind == UNKNOWN
-        return ("waited ", _seconds(value[at]), " s for absent or new sources")
+        return ("waited ", _seconds(value), " s for absent or new sources")
 
-    return _told(why, sentence)
+    return _told(why, whom, value, sentence, counts=(SEQUENCE_GAP, UNHEARD))
 
 
 def words_for_late(why: Int64, whom: Int64, value: Int64, names: Names | None) -> pa.Array:
     """Why each late event is late."""
-    def sentence(kind: int, at: Int64) -> Sentence:
-        source, seconds = _named(whom[at], names), _seconds(value[at])
+    def sentence(kind: int, whom: Int64, value: Int64) -> Sentence:
+        source, seconds = _named(whom, names), _seconds(value)
         if kind == NEW:
             return ("new ", source)
         if kind == BACK:
@@ -80,7 +80,7 @@ def words_for_late(why: Int64, whom: Int64, value: Int64, names: Names | None) -
             return (source, " sent ", seconds, " s earlier than its rhythm")
         return (source, " was not waited for longer")
 
-    return _told(why, sentence)
+    return _told(why, whom, value, sentence)
 
 
 def promise(groups: Records, total: Mapping[str, int], loss: float,
@@ -159,28 +159,55 @@ def _joined(before: str, names: pa.Array) -> pa.Array:
     return pc.binary_join_element_wise(before, names.cast(pa.string()), "")
 
 
-def _seconds(us: Int64) -> pa.Array:
-    return pa.array(np.round(us / 1e6, 3)).cast(pa.string())
+def _seconds(ms: Int64) -> pa.Array:
+    return pa.array(ms / 1e3).cast(pa.string())
 
 
 def _text(value: Int64) -> pa.Array:
     return pa.array(value).cast(pa.string())
 
 
-def _told(kind: Int64, sentence: Callable[[int, Int64], Sentence]) -> pa.Array:
-    """Each row's sentence; made kind by kind, column-wise: there may be as many as rows."""
+def _told(kind: Int64, whom: Int64, value: Int64, sentence: Callable[[int, Int64, Int64], Sentence],
+          counts: tuple[int, ...] = ()) -> pa.Array:
+    """Each row's sentence, of `whom` and a number: of milliseconds, or, for `counts`, as it is.
+
+    There may be as many as rows, so they are made column-wise, kind by kind, and each that many
+    rows have in common only once.
+    """
     rows, texts = [], []
-    for k in np.flatnonzero(np.bincount(kind)):
+    for k in np.flatnonzero(np.bincount(kind)).tolist():
         at = np.flatnonzero(kind == k)
-        parts = sentence(int(k), at)
+        who, number = whom[at], value[at]
+        if k not in counts:
+            number = np.round(number / 1e3).astype(np.int64)
+        each, which = _distinct(who, number)
+        text = _sentence(sentence(k, who[each], number[each]), len(each))
         rows.append(at)
-        if len(parts) > 1:
-            texts.append(pc.binary_join_element_wise(*parts, ""))
-        else:
-            only = parts[0]
-            texts.append(pa.repeat(only, len(at)) if isinstance(only, str) else only)
+        texts.append(text if which is None else text.take(pa.array(which)))
     if len(texts) == 1:
         return texts[0]
     back = np.empty(len(kind), np.int64)
     back[np.concatenate(rows)] = np.arange(len(kind))
     return pa.concat_arrays(texts).take(pa.array(back))
+
+
+def _distinct(whom: Int64, number: Int64) -> tuple[Int64, Int64 | None]:
+    """Rows that have between them all pairs, and which of these each row has (None: its own)."""
+    least, first = int(number.min()), int(whom.min())
+    width = int(number.max()) - least + 1
+    room = (int(whom.max()) - first + 1) * width
+    if room > len(whom):
+        return np.arange(len(whom)), None
+    code = (whom - first) * width + (number - least)
+    of = np.zeros(room, np.int64)
+    of[code] = np.arange(1, len(code) + 1)
+    there = np.flatnonzero(of)
+    each = of[there] - 1
+    of[there] = np.arange(len(there))
+    return each, of[code]
+
+
+def _sentence(parts: Sentence, count: int) -> pa.Array:
+    if len(parts) > 1:
+        return pc.binary_join_element_wise(*parts, "")
+    return pa.repeat(parts[0], count) if isinstance(parts[0], str) else parts[0]
