@@ -14,7 +14,7 @@ from slackwater.pipeline.steps import StreamName
 from slackwater.spark.run import run_pipeline
 from slackwater.spark.run.batch_writer import Outlet
 from slackwater.spark.run.dead_letters import REFUSED, dead_letters_of
-from slackwater.spark.sinks import open_sink
+from slackwater.spark.sinks import Rows, open_sink
 from test_postgres_sink import change, rows
 
 TEXT = """
@@ -80,7 +80,7 @@ def test_a_batch_that_comes_again_leaves_one_letter(spark, postgres, tmp_path):
     out = outlet(tmp_path / "dead", PostgresSink(postgres.url, "again", ("k",)), "again")
     df = spark.createDataFrame([(1, 1), (2, 500), (1, 3), (3, 700), (4, 4)], "k int, v int")
     for _ in range(2):
-        out.write(df, 0)
+        out.write(Rows.of(df), 0)
     assert rows(postgres, "SELECT k, v FROM again ORDER BY k") == [(1, 3), (4, 4)]
     assert sorted(json.loads(one["row"])["k"] for one in letters(tmp_path / "dead")) == [2, 3]
     assert REFUSED["again"] == {"table": 2}, "the second time the table had the batch already"
@@ -90,7 +90,7 @@ def test_a_table_that_refuses_nearly_all_stops_the_stream(spark, postgres, tmp_p
     change(postgres, "CREATE TABLE shut (v bigint CHECK (v < 0))")
     out = outlet(tmp_path / "dead", PostgresSink(postgres.url, "shut"), "shut")
     with pytest.raises(DataError, match="more than 1000 rows of one micro-batch are refused"):
-        out.write(spark.range(1200).withColumnRenamed("id", "v"), 0)
+        out.write(Rows.of(spark.range(1200).withColumnRenamed("id", "v")), 0)
     assert rows(postgres, "SELECT count(*) FROM shut") == [(0,)]
     assert letters(tmp_path / "dead") == []
 
@@ -100,7 +100,7 @@ def test_a_record_that_is_too_large_for_kafka(spark, kafka, tmp_path):
     out = outlet(tmp_path / "dead", KafkaSink(kafka.address, "large", "k"), "large")
     df = spark.createDataFrame([("a", "x"), ("b", "y" * 1_100_000), ("c", "z")],
                                "k string, v string")
-    out.write(df, 0)
+    out.write(Rows.of(df), 0)
     got = (spark.read.format("kafka").option("kafka.bootstrap.servers", kafka.address)
            .option("subscribe", "large").load().selectExpr("string(key) AS key").collect())
     assert sorted(row.key for row in got) == ["a", "c"]

@@ -15,7 +15,7 @@ from slackwater.pipeline import PipelineError, parse
 from slackwater.pipeline.connectors import MAX_BYTES, MAX_ROWS, KafkaSink, KafkaSource
 from slackwater.pipeline.steps import StreamName
 from slackwater.spark.session.kafka_classes import needs_classes
-from slackwater.spark.sinks import open_sink
+from slackwater.spark.sinks import Rows, open_sink
 from slackwater.spark.sources import read_source
 from slackwater.spark.sources.kafka_sizes import rows_at_once
 
@@ -187,8 +187,8 @@ def test_the_sink_writes_json_records_at_least_once(spark, kafka, tmp_path):
     sink = open_sink(KafkaSink(kafka.address, "out", key="a b"), "p.out")
     df = spark.sql("SELECT * FROM VALUES (1L, timestamp'2024-05-01 10:00:00.000001', array(1, 2)), "
                    "(2L, NULL, NULL) AS t(`a b`, time, many)")
-    sink.write(df, 0)
-    sink.write(df, 0)
+    sink.write(Rows.of(df), 0)
+    sink.write(Rows.of(df), 0)
     read = (spark.read.format("kafka").option("kafka.bootstrap.servers", kafka.address)
             .option("subscribe", "out").load().selectExpr("string(key)", "string(value)"))
     rows = [(r.key, json.loads(r.value)) for r in read.collect()]
@@ -197,4 +197,4 @@ def test_the_sink_writes_json_records_at_least_once(spark, kafka, tmp_path):
     assert [row for row in rows if row[0] == "2"] == [
         ("2", {"a b": 2, "time": None, "many": None})] * 2
     with pytest.raises(UnknownColumn, match="did you mean 'time'"):
-        open_sink(KafkaSink(kafka.address, "out", key="tim"), "p.out").write(df, 0)
+        open_sink(KafkaSink(kafka.address, "out", key="tim"), "p.out").write(Rows.of(df), 0)

@@ -154,6 +154,8 @@ class StageLogic(ABC):
         self.schema: pa.Schema | None = None
         self.count = 0
         """Usable rows so far: the next row's arrival number."""
+        self.reasons = True
+        """Whether ready rows are told what they waited for; not part of a snapshot."""
         self._last_notes: ref[Notes] | None = None
 
     # -- what a stage adds ----------------------------------------------------------------------

@@ -247,8 +247,7 @@ class ReorderLogic(KeyedLogic):
                 at = positions(slots, slot)
                 return self._why_ready_by_time(asked[at]), now[at]
             self.clocks.need(slot)
-            said = pa.repeat(why, len(slot)) if isinstance(
-                self._estimator, Explains) and len(slot) else None
+            said = pa.repeat(why, len(slot)) if self._explains(slot) else None
             return said, self.clocks["clock"][slot]
 
         def reached(keys: pa.RecordBatch) -> Int64:
@@ -383,15 +382,18 @@ class ReorderLogic(KeyedLogic):
         return None if sources is None else lambda slots: pc.fill_null(
             sources.values(slots)[-1].cast(pa.string()), "null")
 
+    def _explains(self, ready: Int64) -> bool:
+        return self.reasons and isinstance(self._estimator, Explains) and len(ready) > 0
+
     def _why_ready(self, step: Int64) -> pa.Array | None:
-        if not isinstance(self._estimator, Explains) or len(step) == 0:
+        if not self._explains(step):
             return None
-        return self._estimator.why_ready(step, self._names())
+        return self._estimator.why_ready(step, self._names())  # type: ignore[attr-defined]
 
     def _why_ready_by_time(self, asked: Int64) -> pa.Array | None:
-        if not isinstance(self._estimator, Explains) or len(asked) == 0:
+        if not self._explains(asked):
             return None
-        return self._estimator.why_ready_by_time(asked, self._names())
+        return self._estimator.why_ready_by_time(asked, self._names())  # type: ignore[attr-defined]
 
     def _why_late(self, row: Int64) -> pa.Array | None:
         if not isinstance(self._estimator, Explains) or len(row) == 0:

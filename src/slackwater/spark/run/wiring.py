@@ -112,7 +112,8 @@ class _Wiring:
         if inside:
             # what comes from a step of the group is in this shard already
             spec = replace(spec, quiet=None if step.ordered else spec.quiet)
-        self._parts[step.name] = Part(spec, ports, step.ordered, wanted=wanted)
+        # neither sinks nor steps see what ready rows have waited for
+        self._parts[step.name] = Part(spec, ports, step.ordered, wanted=wanted, reasons=False)
         columns = [seen_columns(one, schema)
                    for one, schema in zip(spec.inputs, seen, strict=True)]
         self.outputs[step.name] = output_schema(spec, columns)

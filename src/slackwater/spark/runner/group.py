@@ -49,6 +49,8 @@ class Part:
         Whether such steps follow this one, and whether one of them brings its keys together.
     wanted
         The outcomes that leave the group, beside numbers about the step; None: all, without.
+    reasons
+        Whether somebody reads what ready rows have waited for.
     life
         How many times the step has started afresh: it has no use for the state of earlier lives.
     """
@@ -59,6 +61,7 @@ class Part:
     leads: bool = False
     shared: bool = False
     wanted: frozenset[str] | None = None
+    reasons: bool = True
     life: int = 0
 
     @property

@@ -85,6 +85,7 @@ class ShardRun:
         if not fed and now is None and not ended:
             return  # all of it waits to be merged
         logic = self._resume(part.state, part.spec.kernel)
+        logic.reasons = part.reasons
         if part.ordered:
             logic.trust()
         if part.leads or part.promise is not None:
