@@ -213,7 +213,7 @@ def _key_by_key(held: int, time: Int64, n: Int64, by_time: Int64, keys: NDArray,
         p, end, passed, root = keys[k].place, keys[k].end, keys[k].passed, keys[k].root
         mark, mark_n = keys[k].mark, keys[k].mark_n
         for a in range(starts[k], starts[k + 1]):
-            j = by_arrival[a]
+            j = by_arrival[a] if len(keys) > 1 else a
             theta = threshold[j]
             while root >= 0 and time[root] <= theta:
                 i = root
@@ -280,10 +280,11 @@ def release_behind(w: Walk, late_by: Int64, mark: Int64) -> None:
 
 
 def _arrivals_by_key(w: Walk) -> tuple[Int64, Int64]:
-    """Arrivals by key, each in arrival order, and where each key starts."""
+    """Arrivals by key, each in arrival order (of one key: none are needed), and where each starts.
+    """
     keys = len(w.keys)
     if keys == 1:
-        return np.arange(len(w.of)), np.array([0, len(w.of)])
+        return w.of[:0], np.array([0, len(w.of)])
     starts = np.zeros(keys + 1, np.int64)
     np.cumsum(np.bincount(w.of, minlength=keys), out=starts[1:])
     return np.argsort(w.of, kind="stable"), starts
@@ -304,17 +305,18 @@ def _up_to_marks(held: int, time: Int64, by_time: Int64, keys: NDArray, late_by:
         a, stop = starts[k], starts[k + 1]
         if a == stop:
             continue
-        last = mark[by_arrival[stop - 1]]
+        many = len(keys) > 1
+        last = mark[by_arrival[stop - 1] if many else stop - 1]
         for p in range(keys[k].place, keys[k].end):
             i = by_time[p]
             if time[i] > last:
                 break
             if i >= held and late_by[i - held] > 0:
                 continue
-            while mark[by_arrival[a]] < time[i]:
+            while mark[by_arrival[a] if many else a] < time[i]:
                 a += 1
             # a row at the watermark itself leaves when it comes
-            out[0, c], out[1, c] = i, max(by_arrival[a], i - held)
+            out[0, c], out[1, c] = i, max(by_arrival[a] if many else a, i - held)
             c += 1
     return c
 

@@ -24,7 +24,7 @@ __all__ = ["ChainLogic", "FollowerLogic"]
 
 Int64 = NDArray[np.int64]
 
-_PIECE = 1 << 18  # rows that go through both stages at once: what they make stays in the cache
+_PIECE = 1 << 17  # rows that go through both stages at once: what they make stays in the cache
 
 
 class FollowerLogic(StageLogic):
