@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from slackwater.core import stage
 from slackwater.core.events import Roles
 from slackwater.core.state.order import order_of
-from slackwater.reorder import Reorder, Static, chain
+from slackwater.reorder import Reorder, Static
 from slackwater.window import Aggregate, Window, Windowed
 
 ROLES = Roles("time", unit="us")
@@ -84,7 +85,7 @@ def test_a_batch_of_several_pieces_gives_what_one_piece_gives(monkeypatch, late)
                 for part in ("ready", "late")] + [outs[-1].notes]
 
     whole = outcome()
-    monkeypatch.setattr(chain, "_PIECE", 250)
+    monkeypatch.setattr(stage, "_PIECE", 250)
     pieces = outcome()
     assert whole[:2] == pieces[:2]
     assert whole[2] == pieces[2]

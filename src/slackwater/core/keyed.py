@@ -39,12 +39,12 @@ from slackwater.core.kernel import Store
 from slackwater.core.outcome import Refused, outcome
 from slackwater.core.punctuation import Punctuation
 from slackwater.core.slots import first_arrivals, first_rows, local_numbers, silences
-from slackwater.core.stage import NONE, Arrivals, StageLogic, Step, slot_of
+from slackwater.core.stage import StageLogic, slot_of
 from slackwater.core.state.buffer import Buffer
 from slackwater.core.state.ipc import ipc_batch, ipc_bytes, joined, widened
 from slackwater.core.state.keys import Keys
 from slackwater.core.state.pages import Pages
-from slackwater.core.steps import due_to_first, interleaved, merged, stamped
+from slackwater.core.steps import NONE, Arrivals, Step, due_to_first, interleaved, merged, stamped
 
 __all__ = ["ARRIVAL_JUMP", "Keyed", "KeyedLogic", "silence_before"]
 

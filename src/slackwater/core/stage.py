@@ -12,8 +12,8 @@ Enters: record batches.  Leaves: `Out`.  May import: the rest of core.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Mapping
+from dataclasses import fields, replace
 from typing import Any, ClassVar
 from weakref import ref
 
@@ -32,73 +32,12 @@ from slackwater.core.outcome import Refused, in_order, outcome
 from slackwater.core.state.ipc import adds_columns, empty_rows, joined
 from slackwater.core.state.keys import Keys
 from slackwater.core.state.record import Record, bundle, decode_schema, encode_schema, unbundle
+from slackwater.core.steps import NONE, Arrivals, Step, merged, stamped
 
-__all__ = ["Arrivals", "Stage", "StageLogic", "Step", "how_late",
-           "role_names", "slot_of"]
+__all__ = ["Stage", "StageLogic", "how_late", "role_names", "slot_of"]
 
 Int64 = NDArray[np.int64]
-NONE = np.zeros(0, np.int64)
-
-
-@dataclass(frozen=True)
-class Arrivals:
-    """Usable rows in arrival order: times, arrivals (microseconds), numbers, and their columns."""
-
-    time: Int64
-    arrival: Int64
-    n: Int64
-    rows: pa.RecordBatch
-
-    def __len__(self) -> int:
-        return len(self.time)
-
-    def take(self, index: Int64) -> Arrivals:
-        """The rows at `index`, in that order."""
-        return Arrivals(self.time[index], self.arrival[index], self.n[index],
-                        self.rows.take(pa.array(index)))
-
-    def slice(self, first: int, last: int) -> Arrivals:
-        """Rows first…last−1."""
-        return Arrivals(self.time[first:last], self.arrival[first:last], self.n[first:last],
-                        self.rows.slice(first, last - first))
-
-
-@dataclass(frozen=True)
-class Step:
-    """What one step of a stage released.
-
-    Parameters
-    ----------
-    ready
-        Results or rows in their place, in pieces.
-    time
-        The times of the ready rows, for a stage that follows; None where results have none.
-    stamp
-        Gives, for the ready rows, why and when each was released; None for results, which carry
-        their columns themselves.
-    late
-        Rows that came behind the watermark, without the columns that are added.
-    why_late, late_at
-        Why, and the arrival clock then.
-    refused
-        More quarantined rows: what the stage itself cannot take.
-    reached
-        For a stage that follows: gives, for rows of key values, the time that time alone has
-        brought their keys to (NEVER: not touched).  None after arrivals.
-    by
-        Gives, for the ready rows, the number of the arrival that released each; where time did,
-        the slot of its key.  None where nobody asks.
-    """
-
-    ready: list[pa.RecordBatch]
-    time: Int64 | None = None
-    stamp: Callable[[], tuple[Any, Int64]] | None = None
-    late: pa.RecordBatch | None = None
-    why_late: pa.Array | None = None
-    late_at: Int64 = field(default_factory=lambda: NONE)
-    refused: list[Refused] = field(default_factory=list)
-    reached: Callable[[pa.RecordBatch], Int64] | None = None
-    by: Callable[[], Int64] | None = None
+_PIECE = 1 << 17  # rows that are taken at once: what is made of them stays in the cache
 
 
 class Stage(ABC):
@@ -284,12 +223,34 @@ class StageLogic(ABC):
 
     # -- for chains -----------------------------------------------------------------------------
 
+    @property
+    def front(self) -> StageLogic:
+        """The stage that rows come to first: this one, or the first of a chain."""
+        return self
+
+    def pass_on(self, step: Step) -> Step:
+        """What is made of a step of the first stage: nothing more, but in a chain."""
+        return step
+
     def step(self, batch: pa.RecordBatch) -> tuple[Step, list[Refused]]:
         """Take events; what is released, and what is quarantined."""
-        new, refused = self.read(batch)
-        first = self.count
-        step = self.take(self.numbered(new.time, new.arrival, new.rows))
-        return step, [replace(r, by=first + self.taken_by(r.by)) for r in refused]
+        front = self.front
+        new, refused = front.read(batch)  # as a whole: its arrivals may be in any order
+        size = _PIECE if len(new) > 2 * _PIECE else max(len(new), 1)
+        steps, by = [], [part.by.copy() for part in refused]
+        for at in range(0, max(len(new), 1), size):
+            part, count = new if size >= len(new) else new.slice(at, at + size), front.count
+            step = front.take(front.numbered(part.time, part.arrival, part.rows))
+            for numbers, one in zip(by, refused, strict=True):
+                here = one.by >= at
+                numbers[here] = count + front.taken_by(one.by[here] - at)
+            if at:
+                step = replace(step, refused=[
+                    r if r.place is None else replace(r, place=r.place + 2 * at)
+                    for r in step.refused])
+            step = self.pass_on(step)
+            steps.append(step if size >= len(new) else stamped(step))
+        return merged(steps), [replace(part, by=n) for part, n in zip(refused, by, strict=True)]
 
     def taken_by(self, rows: Int64) -> Int64:
         """How many rows the last step had taken once so many of those given to it had come."""

@@ -1,23 +1,86 @@
-"""Several steps of a stage as one.
+"""A step of a stage: what it is given, what it released, and several of them as one.
 
-Enters, leaves: `Step`.  May import: stage.
+May import: events, outcome, state.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from slackwater.core.stage import NONE, Step
+from slackwater.core.outcome import Refused
 from slackwater.core.state.ipc import joined
 
-__all__ = ["due_to_first", "interleaved", "merged", "stamped"]
+__all__ = ["NONE", "Arrivals", "Step", "due_to_first", "interleaved", "merged", "stamped"]
 
 Int64 = NDArray[np.int64]
+NONE = np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """Usable rows in arrival order: times, arrivals (microseconds), numbers, and their columns."""
+
+    time: Int64
+    arrival: Int64
+    n: Int64
+    rows: pa.RecordBatch
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def take(self, index: Int64) -> Arrivals:
+        """The rows at `index`, in that order."""
+        return Arrivals(self.time[index], self.arrival[index], self.n[index],
+                        self.rows.take(pa.array(index)))
+
+    def slice(self, first: int, last: int) -> Arrivals:
+        """Rows first…last−1."""
+        return Arrivals(self.time[first:last], self.arrival[first:last], self.n[first:last],
+                        self.rows.slice(first, last - first))
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one step of a stage released.
+
+    Parameters
+    ----------
+    ready
+        Results or rows in their place, in pieces.
+    time
+        The times of the ready rows, for a stage that follows; None where results have none.
+    stamp
+        Gives, for the ready rows, why and when each was released; None for results, which carry
+        their columns themselves.
+    late
+        Rows that came behind the watermark, without the columns that are added.
+    why_late, late_at
+        Why, and the arrival clock then.
+    refused
+        More quarantined rows: what the stage itself cannot take.
+    reached
+        For a stage that follows: gives, for rows of key values, the time that time alone has
+        brought their keys to (NEVER: not touched).  None after arrivals.
+    by
+        Gives, for the ready rows, the number of the arrival that released each; where time did,
+        the slot of its key.  None where nobody asks.
+    """
+
+    ready: list[pa.RecordBatch]
+    time: Int64 | None = None
+    stamp: Callable[[], tuple[Any, Int64]] | None = None
+    late: pa.RecordBatch | None = None
+    why_late: pa.Array | None = None
+    late_at: Int64 = field(default_factory=lambda: NONE)
+    refused: list[Refused] = field(default_factory=list)
+    reached: Callable[[pa.RecordBatch], Int64] | None = None
+    by: Callable[[], Int64] | None = None
 
 
 def merged(steps: list[Step]) -> Step:

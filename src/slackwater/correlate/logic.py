@@ -18,12 +18,13 @@ from slackwater.core.kernel import Out, Store
 from slackwater.core.layouts import laid_out
 from slackwater.core.outcome import outcome
 from slackwater.core.punctuation import Punctuation
-from slackwater.core.stage import Arrivals, StageLogic, Step, slot_of
+from slackwater.core.stage import StageLogic, slot_of
 from slackwater.core.state.buffer import Buffer, Rows
 from slackwater.core.state.ipc import empty_rows
 from slackwater.core.state.keys import Keys
 from slackwater.core.state.pages import Pages
 from slackwater.core.state.record import decode_schema, encode_schema
+from slackwater.core.steps import Arrivals, Step
 from slackwater.correlate.blocks import follow_into, full_blocks
 from slackwater.correlate.bounds import reach, task
 from slackwater.correlate.match import COUNTERS, arrange, match

@@ -14,8 +14,9 @@ from slackwater.core.durations import format_duration
 from slackwater.core.events import FOREVER
 from slackwater.core.kernel import Store
 from slackwater.core.keyed import Keyed, KeyedLogic
-from slackwater.core.stage import Step, role_names
+from slackwater.core.stage import role_names
 from slackwater.core.state.pages import Pages
+from slackwater.core.steps import Step
 
 if TYPE_CHECKING:
     from slackwater.dedupe.dedupe import Dedupe

@@ -15,10 +15,11 @@ from slackwater.core.kernel import Store
 from slackwater.core.keyed import Keyed, KeyedLogic, silence_before
 from slackwater.core.outcome import Refused, outcome
 from slackwater.core.release import promise_walk
-from slackwater.core.stage import NONE, Step, how_late, role_names
+from slackwater.core.stage import how_late, role_names
 from slackwater.core.state.buffer import Buffer, Rows
 from slackwater.core.state.keys import Keys
 from slackwater.core.state.pages import Pages
+from slackwater.core.steps import NONE, Step
 from slackwater.pattern.finality import Matches
 from slackwater.pattern.live import Live
 from slackwater.pattern.match import Match

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from slackwater.core.events import FOREVER, NEVER
 from slackwater.core.kernel import MemoryStore
 from slackwater.core.release import order_by_key
-from slackwater.core.stage import NONE
 from slackwater.core.state.buffer import Rows
 from slackwater.core.state.keys import Keys
+from slackwater.core.steps import NONE
 from slackwater.pattern.accept import new_scratch, new_walk
 from slackwater.pattern.construct import (
     BUILT,

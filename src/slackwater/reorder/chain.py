@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from slackwater.core.events import FOREVER
 from slackwater.core.kernel import Store
 from slackwater.core.outcome import Refused
-from slackwater.core.stage import Arrivals, StageLogic, Step
+from slackwater.core.stage import StageLogic
 from slackwater.core.state.ipc import empty_rows, joined
-from slackwater.core.steps import merged
+from slackwater.core.steps import Arrivals, Step, merged
 from slackwater.reorder.logic import ReorderLogic
 from slackwater.reorder.reorder import Reorder
 
@@ -24,7 +24,6 @@ __all__ = ["ChainLogic", "FollowerLogic"]
 
 Int64 = NDArray[np.int64]
 
-_PIECE = 1 << 17  # rows that go through both stages at once: what they make stays in the cache
 
 
 class FollowerLogic(StageLogic):
@@ -54,25 +53,18 @@ class ChainLogic(StageLogic):
         self._second = second
         self._count = {"rows": 0, "late": 0, "quarantined": 0, "filtered": 0}
 
+    @property
+    def front(self) -> StageLogic:
+        """Rows come to the first stage."""
+        return self._first
+
     def step(self, batch: pa.RecordBatch) -> tuple[Step, list[Refused]]:
-        """Take events, in pieces whose rows stay in the cache while both stages see them."""
-        first, steps = self._first, []
-        new, refused = first.read(batch)  # as a whole: its arrivals may be in any order
-        by = [part.by.copy() for part in refused]
-        size = _PIECE if len(new) > 2 * _PIECE else max(len(new), 1)
-        for at in range(0, max(len(new), 1), size):
-            part, count = new.slice(at, at + size), first.count
-            step = first.take(first.numbered(part.time, part.arrival, part.rows))
-            step = replace(step, refused=[
-                r if r.place is None else replace(r, place=r.place + 2 * at) for r in step.refused])
-            for numbers, one in zip(by, refused, strict=True):
-                here = one.by >= at
-                numbers[here] = count + first.taken_by(one.by[here] - at)
-            steps.append(self._pass_on(step))
+        """Take events, which go through both stages piece by piece."""
+        step, refused = super().step(batch)
         self.schema = batch.schema
         self._count["rows"] += batch.num_rows
         self._count["quarantined"] += sum(len(part.by) for part in refused)
-        return merged(steps), [replace(part, by=n) for part, n in zip(refused, by, strict=True)]
+        return step, refused
 
     def leave_out(self, rows: int) -> None:
         """Note that rows were filtered out before they came here."""
@@ -80,7 +72,7 @@ class ChainLogic(StageLogic):
 
     def take(self, new: Arrivals) -> Step:
         """Take rows that are known to be usable."""
-        return self._pass_on(self._first.take(new))
+        return self.pass_on(self._first.take(new))
 
     def pass_time(self, now: int) -> Step:
         """Let time pass; the second stage is told how far each key has come."""
@@ -91,7 +83,7 @@ class ChainLogic(StageLogic):
         return self._close(self._first.punctuated(time, source, key))
 
     def _close(self, step: Step) -> Step:
-        results = self._pass_on(step)
+        results = self.pass_on(step)
         groups = None if self._second.schema is None else self._second.groups()
         if groups is None or step.reached is None:
             return results
@@ -111,9 +103,9 @@ class ChainLogic(StageLogic):
 
     def end(self) -> Step:
         """Release everything, then end the second stage."""
-        return merged([self._pass_on(self._first.end()), self._second.end()])
+        return merged([self.pass_on(self._first.end()), self._second.end()])
 
-    def _pass_on(self, step: Step) -> Step:
+    def pass_on(self, step: Step) -> Step:
         """What the second stage makes of ordered rows."""
         rows = joined(step.ready)
         late = [] if step.late is None or not step.late.num_rows else [

@@ -18,12 +18,12 @@ from slackwater.core.kernel import Store
 from slackwater.core.keyed import Keyed, KeyedLogic, silence_before
 from slackwater.core.release import mark_of, released, walk_over
 from slackwater.core.slots import positions
-from slackwater.core.stage import NONE, Step, how_late, role_names
+from slackwater.core.stage import how_late, role_names
 from slackwater.core.state.buffer import Buffer, Held, Rows
 from slackwater.core.state.ipc import empty_rows
 from slackwater.core.state.marks import Marks
 from slackwater.core.state.order import order_of
-from slackwater.core.steps import merged, stamped
+from slackwater.core.steps import NONE, Step, merged, stamped
 from slackwater.reorder.estimator import NO_SEQUENCE, Explains, Seen
 from slackwater.reorder.heard import Heard
 from slackwater.reorder.policy import Policy

@@ -15,11 +15,12 @@ from slackwater.core.durations import format_duration
 from slackwater.core.errors import ConfigError, SnapshotError, did_you_mean
 from slackwater.core.kernel import Out, Store
 from slackwater.core.keyed import Keyed, KeyedLogic, silence_before
-from slackwater.core.stage import NONE, Step, role_names, slot_of
+from slackwater.core.stage import role_names, slot_of
 from slackwater.core.state.buffer import Buffer
 from slackwater.core.state.ipc import empty_rows
 from slackwater.core.state.keys import Keys
 from slackwater.core.state.pages import Pages
+from slackwater.core.steps import NONE, Step
 from slackwater.synchronise.book import (
     DISABLED,
     FOREVER,

@@ -9,9 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from slackwater.core.stage import Arrivals, how_late
+from slackwater.core.stage import how_late
 from slackwater.core.state.buffer import Held, Rows
 from slackwater.core.state.ipc import widened
+from slackwater.core.steps import Arrivals
 
 __all__ = ["Released", "clock_and_member", "held_widened", "late_reasons", "to_hold",
            "without_extras"]

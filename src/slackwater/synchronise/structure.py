@@ -11,8 +11,8 @@ import pyarrow as pa
 from slackwater.core.errors import ConfigError
 from slackwater.core.kernel import Store
 from slackwater.core.keyed import Keyed
-from slackwater.core.stage import Step
 from slackwater.core.state.record import Record
+from slackwater.core.steps import Step
 from slackwater.synchronise.book import FOREVER, LIVE, NEVER
 from slackwater.synchronise.classic import MERGED, TREE, Classic
 from slackwater.synchronise.logic import Int64, SyncLogic

@@ -13,10 +13,11 @@ from slackwater.core.errors import ConfigError
 from slackwater.core.events import Roles
 from slackwater.core.kernel import Store
 from slackwater.core.outcome import Refused, outcome
-from slackwater.core.stage import Arrivals, Step, slot_of
+from slackwater.core.stage import slot_of
 from slackwater.core.state.ipc import empty_rows
 from slackwater.core.state.keys import Keys
 from slackwater.core.state.pages import Pages
+from slackwater.core.steps import Arrivals, Step
 from slackwater.core.times import FIRST_TIME, LAST_TIME
 from slackwater.reorder.chain import FollowerLogic
 from slackwater.window.aggregates.values import read_only

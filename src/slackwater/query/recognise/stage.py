@@ -15,11 +15,12 @@ from slackwater.core.events import Roles
 from slackwater.core.kernel import Store
 from slackwater.core.layouts import laid_out_schema
 from slackwater.core.outcome import Refused, outcome
-from slackwater.core.stage import Arrivals, Stage, Step, how_late
+from slackwater.core.stage import Stage, how_late
 from slackwater.core.state.buffer import Buffer, Rows
 from slackwater.core.state.ipc import empty_rows
 from slackwater.core.state.keys import Keys
 from slackwater.core.state.pages import Pages
+from slackwater.core.steps import Arrivals, Step
 from slackwater.query.recognise.engine import Engine, Results
 from slackwater.query.recognise.layout import Layout, lay_out
 from slackwater.query.recognise.parse import parse_recognise
