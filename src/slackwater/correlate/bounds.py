@@ -139,6 +139,14 @@ def _uniform(first: Int64, last: Int64, rho: float, pi: float, near: float, far:
 
 
 @njit(cache=True, nogil=True)
+def _moved(first: Int64, lengths: Int64, least: int, of_length: Int64, out: Int64) -> None:
+    """The bounds of intervals by those of one that begins at 0 and is as long."""
+    for i in range(len(first)):
+        for k in range(4):
+            out[k, i] = first[i] + of_length[k, lengths[i] - least]
+
+
+@njit(cache=True, nogil=True)
 def _quantiles(lengths: Int64, rho: float, pi: float, near: float, far: float, both: Task,
                out: Float64) -> None:
     for i in range(len(lengths)):
@@ -176,7 +184,16 @@ def base_bounds(first: Int64, last: Int64, rho: int, pi: int, task: Task) -> Bou
     far = task.confidence - 2 * TOLERANCE
     out = np.empty((4, len(first)), np.int64)
     if task.base.kind == UNIFORM and task.target.kind == UNIFORM:
-        _uniform(first, last, float(rho), float(pi), near, far, task.lo, task.hi, task.horizon, out)
+        least, most = (int(lengths.min()), int(lengths.max())) if len(lengths) else (0, 0)
+        if most - least < len(lengths) // 4:  # reckoned once for all that are as long
+            each = np.arange(least, most + 1)
+            of_length = np.empty((4, len(each)), np.int64)
+            _uniform(np.zeros_like(each), each, float(rho), float(pi), near, far, task.lo, task.hi,
+                     task.horizon, of_length)
+            _moved(first, lengths, least, of_length, out)
+        else:
+            _uniform(first, last, float(rho), float(pi), near, far, task.lo, task.hi, task.horizon,
+                     out)
         return Bounds(*out)
     grid = np.unique(lengths)
     if len(grid) > _GRID:

@@ -20,7 +20,7 @@ __all__ = ["by_regions"]
 Int64 = NDArray[np.int64]
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def _uniform_regions(
     first: Int64, last: Int64, target_first: Int64, target_last: Int64, found: Regions, lo: int,
     hi: int, least: float, left: bool, all_p: bool, base: NDArray[np.int32],

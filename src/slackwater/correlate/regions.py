@@ -68,7 +68,7 @@ def regions(key: Int64, b: Bounds, targets: Targets) -> Regions:
     return out
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def regions_into(key: Int64, b: Bounds, targets: Targets, out: Regions) -> None:
     """The same, written over `out`."""
     p0 = p1 = p2 = p3 = 0

@@ -203,18 +203,18 @@ def correlate_tables(
     predicate = Predicate.of(within=within, deadline=deadline, delay=delay)
     both = roles if isinstance(roles, tuple) else (roles, roles)
     keys = split_by(by)  # type: ignore[arg-type]
-    sides = []
     for rows, role, key, name in zip((left, right), both, keys, ("left", "right"), strict=True):
         check_columns(rows.schema.names, role, key, name)
-        ends = read_intervals(rows, role, key)
-        good = None if ends.good.all() else np.flatnonzero(ends.good)
-        sides.append((rows, ends, good, key))
+    if threads is None:
+        threads = min(os.cpu_count() or 1, 8) if left.num_rows + right.num_rows > 100_000 else 1
+    with ThreadPoolExecutor(threads) as pool:
+        read = list(pool.map(read_intervals, (left, right), both, keys))
+    sides = [(rows, ends, None if ends.good.all() else np.flatnonzero(ends.good), key)
+             for rows, ends, key in zip((left, right), read, keys, strict=True)]
     check_key_types(left.schema, right.schema, by)  # type: ignore[arg-type]
     codes = _codes([(rows, good, key) for rows, _, good, key in sides]) if keys[0] else None
     ends1, ends2 = ((e.first, e.last) if good is None else (e.first[good], e.last[good])
                     for _, e, good, _ in sides)
-    if threads is None:
-        threads = min(os.cpu_count() or 1, 8) if left.num_rows + right.num_rows > 100_000 else 1
     parts, orders, _ = _search(
         ends1, ends2, predicate, confidence, codes,
         None if horizon is None else micros(horizon, name="horizon"), as_pair(distribution),
