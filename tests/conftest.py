@@ -12,8 +12,11 @@ from hypothesis import HealthCheck, is_hypothesis_test, settings
 os.environ["TZ"] = "UTC"
 time.tzset()
 # A test's JVM lives for minutes and runs many plans once each: the second of Java's two compilers
-# would take half of its time for code that is then hardly used. What tests start inherits it.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
+# would take half of its time for code that is then hardly used. With one compiler Java has room for
+# a fifth of the code; all that these plans make does not fit in, and Spark then stops for good.
+# What tests start inherits it.
+os.environ.setdefault("SPARK_SUBMIT_OPTS",
+                      "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m")
 
 # Numba compiles on first use, so no deadline; the same examples on every machine and run.
 settings.register_profile("default", deadline=None, derandomize=True, max_examples=100,

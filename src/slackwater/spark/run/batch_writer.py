@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 
 from slackwater.core.errors import DataError
 from slackwater.core.names import BUCKET
+from slackwater.core.state.ipc import ipc_batch
 from slackwater.pipeline.brief import brief
 from slackwater.pipeline.steps import OUTCOMES, Step, StreamName
 from slackwater.spark.run.dead_letters import DeadLetters
@@ -22,8 +23,8 @@ from slackwater.spark.run.side_by_side import side_by_side
 from slackwater.spark.run.streams import for_sink, outcome_rows
 from slackwater.spark.run.tables import run_sql
 from slackwater.spark.runner.arrow_types import to_spark
-from slackwater.spark.runner.packing import unpack
-from slackwater.spark.sinks import Choosy, Rows, Sink
+from slackwater.spark.runner.packing import unpack, with_status
+from slackwater.spark.sinks import BlobRows, Choosy, FewRows, Rows, Sink
 
 __all__ = ["COUNTED", "RECENT", "BatchWriter", "BranchWriter", "Outlet"]
 
@@ -35,6 +36,8 @@ RECENT: dict[str, dict[str, list[Any]]] = {}
 
 _FEW = 5
 _ONE_FILE = 10_000
+_SMALL = 16_384
+"""Bytes of a blob that is brought to the driver, beside its numbers."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,38 @@ class Outlet:
                             step=f"sinks.{self.name}") from error
 
 
+class _Given:
+    """What a micro-batch has for each stream: how many rows, and the rows themselves if few.
+
+    A blob is a row, so there are few of them: they are looked at here, which takes no shuffle.
+    """
+
+    def __init__(self, df: DataFrame) -> None:
+        self.df = df
+        self.counts: Counter[StreamName] = Counter()
+        self._small: dict[StreamName, list[Any]] = {}
+        small = F.when(F.length("blob") <= _SMALL, F.col("blob")).alias("blob")
+        for row in df.where(F.col("blob").isNotNull()).select(
+                "stream", "status", "whole", "rows", small).collect():
+            stream = StreamName(row.stream, row.status)
+            self.counts[stream] += row.rows
+            self._small.setdefault(stream, []).append(row)
+
+    def rows(self, stream: StreamName, columns: pa.Schema) -> Rows | None:
+        """The rows of a stream; None: there are none."""
+        count = self.counts[stream]
+        if not count:
+            return None
+        if all(row.blob is not None for row in self._small[stream]):
+            return FewRows(self.df.sparkSession, [
+                batch for row in self._small[stream] for batch in with_status(
+                    ipc_batch(bytes(row.blob)), row.status, row.whole, columns)], columns)
+        # a task, a Python worker and a file for each partition are too many for a few rows
+        df = self.df.coalesce(1) if count <= _ONE_FILE else self.df
+        return BlobRows(df.where((F.col("stream") == stream.node)
+                                 & (F.col("status") == stream.outcome)), columns)
+
+
 @dataclass(frozen=True)
 class BatchWriter:
     """For foreachBatch.  It travels to the server with Spark Connect: it holds no session.
@@ -87,32 +122,23 @@ class BatchWriter:
         """Write one micro-batch; its blobs are kept while they are written."""
         df = df.persist()
         try:
-            # a row a blob, so few of them: counted here, which takes no shuffle
-            counts: Counter[StreamName] = Counter()
-            for r in df.where(F.col("blob").isNotNull()).select(
-                    "stream", "status", "rows").collect():
-                counts[StreamName(r.stream, r.status)] += r.rows
-            side_by_side(df.sparkSession, [partial(self._write, df, outlet, counts, batch_id)
+            given = _Given(df)
+            side_by_side(df.sparkSession, [partial(self._write, given, outlet, batch_id)
                                            for outlet in self.outlets])
         finally:
             df.unpersist()
 
-    def _write(self, df: DataFrame, outlet: Outlet, counts: Mapping[StreamName, int],
-               batch_id: int) -> None:
+    def _write(self, given: _Given, outlet: Outlet, batch_id: int) -> None:
         step = self.steps.get(outlet.stream.node)
         if step is None or step.kind != "sql" or step.name in self.outputs:
-            count = counts.get(outlet.stream, 0)
-            if count:
-                # a task, a Python worker and a file for each partition are too many for a few rows
-                few = df.coalesce(1) if count <= _ONE_FILE else df
-                assert outlet.columns is not None
-                blobs = few.where((F.col("stream") == outlet.stream.node)
-                                  & (F.col("status") == outlet.stream.outcome))
-                outlet.write(Rows(blobs, outlet.columns, blobs=True), batch_id)
+            assert outlet.columns is not None
+            found = given.rows(outlet.stream, outlet.columns)
+            if found is not None:
+                outlet.write(found, batch_id)
             return
-        if not any(counts.get(stream) for stream in self._made_of(step)):
+        if not any(given.counts[stream] for stream in self._made_of(step)):
             return
-        rows = self._sql(df, step).persist()
+        rows = self._sql(given.df, step).persist()
         try:
             count = rows.count()
             if outlet is next(o for o in self.outlets if o.stream.node == step.name):

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 from slackwater.pipeline.connectors import SinkConfig
-from slackwater.spark.sinks.rows import Rows
+from slackwater.spark.sinks.rows import BlobRows, FewRows, Rows
 
-__all__ = ["MOST_REFUSED", "Choosy", "Refuse", "Rows", "Sink", "open_sink"]
+__all__ = ["MOST_REFUSED", "BlobRows", "Choosy", "FewRows", "Refuse", "Rows", "Sink", "open_sink"]
 
 Refuse = Callable[[list[tuple[str, str]]], None]
 """Takes the rows of a batch that a sink refuses, each with the reason, as JSON."""

@@ -43,7 +43,7 @@ class _Delta:
                     self.path, pa.schema([field.with_nullable(True) for field in rows.schema]),
                     mode="ignore")
             self._check(rows.schema, table)
-            found = rows.on_executors(write_files(
+            found = rows.give_to(write_files(
                 table.table_uri, list(table.metadata().partition_columns)), FILES)
             table.create_write_transaction(
                 [deltalake.transaction.AddAction(

@@ -46,7 +46,7 @@ class _ParquetFolders(BatchFolders):
         # readers pass over what begins so, whatever becomes of this attempt
         under_way = folder / f"_temporary-{uuid.uuid4()}"
         under_way.mkdir(parents=True)
-        for file in rows.on_executors(_write_file(str(under_way), rows.schema, codec), _WRITTEN):
+        for file in rows.give_to(_write_file(str(under_way), rows.schema, codec), _WRITTEN):
             (under_way / file.name).rename(folder / file.name)
         shutil.rmtree(under_way)
         (folder / "_SUCCESS").touch()

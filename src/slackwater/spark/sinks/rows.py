@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from slackwater.spark.runner.arrow_types import to_spark
 from slackwater.spark.runner.carry import arrow_schema
@@ -13,54 +15,97 @@ from slackwater.spark.runner.columns import numbered
 from slackwater.spark.runner.packing import cast_to, unpack
 from slackwater.spark.runner.shipped import shipped
 
-__all__ = ["Rows"]
+__all__ = ["BlobRows", "FewRows", "Rows"]
 
 Batches = Iterator[pa.RecordBatch]
 Step = Callable[[Batches], Batches]
 
 
-class Rows:
-    """Rows that are still blobs, as steps give them, or already a DataFrame.
+class Rows(ABC):
+    """Rows that a sink is to write.
 
-    A sink that Spark writes takes the `frame`.  One whose executors write in Python has the rows
-    handed over as Arrow by `on_executors`: as they lie in the blobs, without a way through Spark's
+    One that Spark writes takes the `frame`.  One that is written in Python has the rows handed over
+    as Arrow by `give_to`: as they lie in the blobs that steps give, without a way through Spark's
     rows and back.
-
-    Parameters
-    ----------
-    df
-        The blobs, or the rows themselves.
-    schema
-        The columns of the rows.
-    blobs
-        Whether they are blobs.
     """
 
-    def __init__(self, df: DataFrame, schema: pa.Schema, *, blobs: bool) -> None:
-        self._df, self.schema, self._blobs = df, schema, blobs
+    session: SparkSession
+    schema: pa.Schema
+    """The columns."""
 
-    @classmethod
-    def of(cls, df: DataFrame) -> Rows:
+    @staticmethod
+    def of(df: DataFrame) -> Rows:
         """The rows of a DataFrame."""
-        return cls(df, arrow_schema(df), blobs=False)
+        return _FrameRows(df)
 
     @property
-    def session(self) -> SparkSession:
-        """Of the DataFrame."""
-        return self._df.sparkSession
+    @abstractmethod
+    def frame(self) -> DataFrame:
+        """The rows as a DataFrame."""
+
+    @abstractmethod
+    def give_to(self, write: Step, told: str) -> list[Any]:
+        """Hand the rows to `write`, task by task, and collect what it tells, which is `told`."""
+
+
+class _FrameRows(Rows):
+    """Those of a DataFrame."""
+
+    def __init__(self, df: DataFrame) -> None:
+        self._df, self.schema = df, arrow_schema(df)
+        self.session = df.sparkSession
 
     @property
     def frame(self) -> DataFrame:
-        """The rows as a DataFrame."""
-        if not self._blobs:
-            return self._df
-        return self._df.mapInArrow(shipped(unpack(self.schema)), to_spark(self.schema))
+        """Itself."""
+        return self._df
 
-    def on_executors(self, write: Step, told: str) -> list[Row]:
-        """Hand each task's rows to `write`, and collect what it tells, whose columns are `told`."""
-        df = self._df if self._blobs else numbered(self._df)
-        read = unpack(self.schema) if self._blobs else _cast(self.schema)
-        return df.mapInArrow(shipped(_both(read, write)), told).collect()
+    def give_to(self, write: Step, told: str) -> list[Any]:
+        """On the executors."""
+        each = _both(_cast(self.schema), write)
+        return numbered(self._df).mapInArrow(shipped(each), told).collect()
+
+
+class BlobRows(Rows):
+    """Those in the blobs of a DataFrame."""
+
+    def __init__(self, blobs: DataFrame, schema: pa.Schema) -> None:
+        self._blobs, self.schema = blobs, schema
+        self.session = blobs.sparkSession
+
+    @property
+    def frame(self) -> DataFrame:
+        """Unpacked on the executors."""
+        return self._blobs.mapInArrow(shipped(unpack(self.schema)), to_spark(self.schema))
+
+    def give_to(self, write: Step, told: str) -> list[Any]:
+        """On the executors."""
+        each = _both(unpack(self.schema), write)
+        return self._blobs.mapInArrow(shipped(each), told).collect()
+
+
+class FewRows(Rows):
+    """So few that they are here already: to start a job for them takes longer than to write them.
+    """
+
+    def __init__(self, session: SparkSession, batches: list[pa.RecordBatch],
+                 schema: pa.Schema) -> None:
+        self.session, self._batches, self.schema = session, batches, schema
+
+    @property
+    def frame(self) -> DataFrame:
+        """Made of them; one task writes it."""
+        whole = pa.Table.from_batches(self._batches, self.schema)
+        return self.session.createDataFrame(whole, to_spark(self.schema)).coalesce(1)
+
+    def give_to(self, write: Step, told: str) -> list[Any]:
+        """In this process."""
+        return [_Told(row) for batch in write(iter(self._batches)) for row in batch.to_pylist()]
+
+
+class _Told:
+    def __init__(self, row: dict[str, Any]) -> None:
+        self.__dict__.update(row)
 
 
 def _cast(schema: pa.Schema) -> Step:
