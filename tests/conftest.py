@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 os.environ["TZ"] = "UTC"
 time.tzset()
+os.environ.pop("COLUMNS", None)  # tables are as wide as where no terminal is, whatever is outside
 # A test's JVM lives for minutes and runs many plans once each: the second of Java's two compilers
 # would take half of its time for code that is then hardly used. With one compiler Java has room for
 # a fifth of the code; all that these plans make does not fit in, and Spark then stops for good.

@@ -1,25 +1,10 @@
-"""One Spark session for all tests: starting a JVM takes longer than most of them."""
+"""One Spark session for all tests of a process: starting a JVM takes longer than most of them."""
 
 from __future__ import annotations
 
 import pytest
 from parts.fixtures import kafka, nats_server, postgres  # noqa: F401
 from parts.jars import NotHad, spark_kafka
-
-# Numba compiles a kernel on its first use, in every process that needs it and finds no cache. The
-# tests without Spark compile them all; so here those go first that run no kernel, and those last
-# whose kernels come last over there.
-FIRST = ("test_kafka", "test_nats", "test_delta_sink", "test_postgres_sink",
-         "test_gateway_on_spark")
-LAST = ("test_queries_on_spark", "test_pipeline_on_spark", "test_examples")
-
-
-def pytest_collection_modifyitems(items):
-    def turn(item):
-        name = item.path.stem
-        return (name not in FIRST) + (name in LAST)
-
-    items.sort(key=turn)
 
 
 @pytest.fixture(scope="session")

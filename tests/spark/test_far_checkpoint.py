@@ -107,6 +107,15 @@ def test_a_holder_is_named_while_it_writes_its_sign(spark, tmp_path, quick):
         thread.join()
 
 
+def test_a_file_whose_check_is_not_written_yet_seems_cut(spark, tmp_path):
+    folder = FarFolder(spark, f"file://{tmp_path}/point")
+    folder.write('{"first": 1}')
+    folder.write('{"next": 2}')
+    (tmp_path / "point" / "identity" / "000002.json").write_text('{"other": 3}')
+    assert folder.text("identity/000002.json") == ""
+    assert folder.read() == '{"first": 1}'
+
+
 def held_by(lock, **sign):
     """Another's sign in the lock, and not the checksum of what was there before."""
     lock.with_name(f".{lock.name}.crc").unlink(missing_ok=True)

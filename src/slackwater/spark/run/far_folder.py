@@ -200,7 +200,7 @@ class FarFolder:
         try:
             out = self._fs.create(place, over)
         except Py4JJavaError as error:
-            if "FileAlreadyExists" in str(error.java_exception.getClass().getName()):
+            if "FileAlreadyExists" in _kind(error):
                 return False
             raise
         try:
@@ -210,16 +210,24 @@ class FarFolder:
         return True
 
     def _text(self, place: Any) -> str | None:
+        """What is in a file; None: there is none.  One that is just being written may seem cut."""
         try:
             file = self._fs.open(place)
+            try:
+                return str(self._jvm.org.apache.commons.io.IOUtils.toString(file, "UTF-8"))
+            finally:
+                file.close()
         except Py4JJavaError as error:
-            if "FileNotFound" in str(error.java_exception.getClass().getName()):
+            kind = _kind(error)
+            if "FileNotFound" in kind:
                 return None
+            if "Checksum" in kind:  # its check is written after it, to a file beside it
+                return ""
             raise
-        try:
-            return str(self._jvm.org.apache.commons.io.IOUtils.toString(file, "UTF-8"))
-        finally:
-            file.close()
+
+
+def _kind(error: Py4JJavaError) -> str:
+    return str(error.java_exception.getClass().getName())
 
 
 def _said(text: str | None) -> tuple[int, str] | None:

@@ -83,8 +83,9 @@ def local_session(app: str = "slackwater", *, cores: int = 2, log: Path | None =
         "spark.sql.streaming.stateStore.rocksdb.writeBufferSizeMB": "16",
         # on one machine a shuffle is a file in memory: compressing it takes longer than writing it
         "spark.shuffle.compress": "false",
-        # workers are forked with everything loaded: the kernels and their compiler take seconds.
-        # On a cluster a worker without this package could then not even say so
+        # workers are forked with everything loaded: the kernels and their compiler take seconds. On
+        # a cluster this gains nothing that can be measured, and one without this package could not
+        # say so
         "spark.python.daemon.module": "slackwater.spark.session.daemon",
         **_LOOPBACK,
         **(extra or {}),
