@@ -88,6 +88,17 @@ def test_a_small_shard_has_one_entry_read_and_written_once_per_micro_batch():
     assert spark.calls == 6
 
 
+def test_what_lies_there_uncompressed_is_read():
+    spark, blob = Map(), bytes(100_000)
+    store = SparkStore(spark)
+    head = store.open(1)
+    store.put("step/0", blob)
+    store.flush(head)
+    assert len(spark.there["step/0",][0]) < 1000
+    spark.there["step/0",] = (blob, 2)
+    assert SparkStore(spark).get("step/0") == blob
+
+
 def test_what_has_not_changed_is_not_written():
     spark, store = Map(), None
     for _ in range(3):

@@ -15,6 +15,7 @@ from slackwater.spark.run.query_log import query_logs
 from slackwater.spark.runner.near import Near
 from slackwater.spark.runner.owed import OWED
 from slackwater.spark.runner.shard_state import NEAR, STATE, Head
+from slackwater.spark.runner.squeezed import plain
 
 __all__ = ["StepState", "read_state", "shards_in"]
 
@@ -91,7 +92,7 @@ def _steps(session: SparkSession, query: str, place: str, most: int) -> list[Ste
             F.sum("bytes").alias("bytes"), F.count("*").alias("blobs")).collect():
         _count(steps, row.shard, row.step, row.bytes, row.blobs)
     for row in blobs.where(F.col("name").rlike(_WANTED)).toLocalIterator():
-        _read(steps, row.shard, row["name"], bytes(row.blob))
+        _read(steps, row.shard, row["name"], plain(row.blob, row.layout))
     for state in steps.values():
         if "index" in state.store:
             state.found = survey(state.store["index"], state.store, most=most)
@@ -114,11 +115,12 @@ def _read(steps: dict[tuple[int, str], StepState], shard: int, path: str, blob: 
 def shards_in(session: SparkSession, place: str) -> list[tuple[int, int, Near]]:
     """The state partition, the label, and what is near, of each shard of a query."""
     rows = _entries(session, place).where(F.col("name") == NEAR).collect()
-    return [(row.partition_id, row.shard, Near.from_bytes(bytes(row.blob))) for row in rows]
+    return [(row.partition_id, row.shard, Near.from_bytes(plain(row.blob, row.layout)))
+            for row in rows]
 
 
 def _entries(session: SparkSession, place: str) -> DataFrame:
     """What the shards of a query keep."""
     return session.read.format("statestore").option("stateVarName", STATE).load(place).select(
         "partition_id", F.col("key.shard").alias("shard"),
-        F.col("user_map_key.name").alias("name"), F.col("user_map_value.blob").alias("blob"))
+        F.col("user_map_key.name").alias("name"), "user_map_value.*")

@@ -10,6 +10,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
 
 from slackwater.spark.runner.near import Near
+from slackwater.spark.runner.squeezed import plain, squeezed
 
 if TYPE_CHECKING:
     from slackwater.core.kernel import Store
@@ -26,7 +27,6 @@ _NAME = StructType([StructField("name", StringType())])
 # the layout of what is kept is a column of its own: by a column more or less Spark refuses the
 # checkpoints of another layout, which it would else take for those of a query without state
 _BLOB = StructType([StructField("blob", BinaryType()), StructField("layout", IntegerType())])
-_LAYOUT = 2
 _LARGE = 1 << 22
 """Bytes: handing these over takes longer than the round trip does."""
 
@@ -48,8 +48,7 @@ class SparkStore:
 
     def open(self, shards: int) -> Head:
         """Begin with a shard: its head; with so many shards, if it is new."""
-        value = self._map.getValue((NEAR,))
-        self._kept = b"" if value is None else bytes(value[0])
+        self._kept = self._found(NEAR) or b""
         self._near, self._waiting = Near.from_bytes(self._kept), {}
         return Head.from_text(self._near.head) if self._near.head else Head(shards)
 
@@ -61,10 +60,10 @@ class SparkStore:
             return waiting
         if name in self._near.blobs:
             return self._near.blobs[name]
-        value = self._map.getValue((name,))
-        if value is None:
+        blob = self._found(name)
+        if blob is None:
             raise KeyError(name)
-        return bytes(value[0])
+        return blob
 
     def put(self, name: str, blob: bytes) -> None:
         """Write or replace a blob."""
@@ -74,7 +73,7 @@ class SparkStore:
         self._waiting.pop(name, None)
         self._near.remove(name)
         self._near.others = True
-        self._map.updateValue((name,), (blob, _LAYOUT))
+        self._keep(name, blob)
 
     def drop(self, name: str) -> None:
         """Delete a blob."""
@@ -93,7 +92,7 @@ class SparkStore:
         for name, blob in self._waiting.items():
             was_near = near.remove(name)
             if blob is not None and not near.add(name, blob):
-                self._map.updateValue((name,), (blob, _LAYOUT))
+                self._keep(name, blob)
                 near.others = True
             elif not was_near and near.others:
                 self._map.removeKey((name,))
@@ -101,8 +100,15 @@ class SparkStore:
         near.head = head.to_text()
         now = near.to_bytes()
         if now != self._kept:  # else a write, and a row in the checkpoint, that nobody needs
-            self._map.updateValue((NEAR,), (now, _LAYOUT))
+            self._keep(NEAR, now)
             self._kept = now
+
+    def _found(self, name: str) -> bytes | None:
+        value = self._map.getValue((name,))
+        return None if value is None else plain(*value)
+
+    def _keep(self, name: str, blob: bytes) -> None:
+        self._map.updateValue((name,), squeezed(blob))
 
 
 @dataclass(frozen=True)
