@@ -11,6 +11,7 @@ from slackwater.cli import options
 from slackwater.cli.show import number, print_json, print_parts, progress
 from slackwater.evaluate.run import NO_ARRIVALS, usable_events
 from slackwater.evaluate.tune import SAMPLE, Tuned, describe_target, grid, trade_off_picture, tune
+from slackwater.reorder.tide.policy import as_share
 from slackwater.view.findings import Part, Sheet, write_findings
 
 __all__ = ["command"]
@@ -49,7 +50,8 @@ def command(
                            by=by, unit=unit)
     events = usable_events(dataset, max_future_skew=max_future_skew, max_delay=max_delay)
     guessed = dataset.roles.arrival is None
-    total = len(grid(events)) + 1 if len(events) else 0
+    share = None if loss is None else as_share(loss, step="--loss")
+    total = len(grid(events, loss=share)) + 1 if len(events) else 0
     with progress("tune", total, quiet=json) as step:
         found = tune(events, loss=loss, latency=latency, sample=sample,
                      declare_sources=declare_sources, each=step)
