@@ -19,7 +19,7 @@ from slackwater.pipeline.metrics import Numbers
 COMMANDS = {
     "generate": (["generate", "g-2", "--out", "g.csv"], "30,000 rows, writing g.csv"),
     "evaluate": (["evaluate", "g-2", "--policy", "sba,kslack"], "evaluate: g-2 kslack"),
-    "tune": (["tune", "g-2", "--loss", "1%", "--sample", "400"], "/70"),
+    "tune": (["tune", "g-2", "--loss", "1%", "--sample", "400"], "/73"),
     "advise": (["advise", "g-2", "--delay", "1 second"], "advise"),
     "reorder": (["reorder", "g-2", "--out", "o.csv"], "reorder: writing"),
     "query": (["query", "SELECT COUNT(*) AS n FROM s [RANGE 9 s, SLIDE 9 s]", "--data", "g-2"],

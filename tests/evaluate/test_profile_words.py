@@ -57,5 +57,33 @@ def test_a_source_with_a_wrong_clock_is_named_with_how_far_it_is_off():
     arrival = time + rng.integers(0, 2000, 1000)
     found = profile(dataset(time - np.where(source == 3, 86_400_000_000, 0), arrival, source))
     assert {name: round(off / 1e4) for name, off in found.clocks_off_ms.items()} == {"s3": 8640}
-    assert "1 of 4 sources are off by far more than delays vary (s3 by " in " ".join(found.words())
+    words = " ".join(found.words())
+    assert "1 of 4 sources is behind (s3 by " in words
+    assert "does not wait for them" in words
     assert not profile(dataset(time, time + 100_000 * source, source)).clocks_off_ms
+
+
+def test_a_clock_that_is_fast_is_not_said_to_be_left_out():
+    """Its own events wait; nobody can do without them."""
+    rng = np.random.default_rng(1)
+    time, source = np.arange(1000) * 1000, np.arange(1000) % 4
+    arrival = time + rng.integers(0, 2000, 1000)
+    ahead = np.where(source == 3, 240_000_000, 0)
+    words = " ".join(profile(dataset(time + ahead, arrival, source)).words())
+    assert "1 of 4 sources is ahead (s3 by " in words
+    assert "does not wait for them" not in words
+
+
+def test_where_nothing_says_when_events_arrived_no_silence_is_measured():
+    time = np.random.default_rng(1).permutation(1000) * 1000
+    found = profile(Dataset("made", pa.table({"time": START + time}), Roles("time", unit="us")))
+    words = " ".join(found.words())
+    assert "does not say when events arrived" in words
+    assert "silence" not in words
+    assert set(found.gap_ms.values()) == {None}
+
+
+def test_what_is_quarantined_is_why_there_are_no_events():
+    time = np.arange(10) * 1000
+    found = profile(dataset(time + 3_600_000_000, time, time * 0))
+    assert found.words() == ["There are no events with a usable time: 10 rows are quarantined."]

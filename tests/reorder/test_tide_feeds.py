@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.quality.kinds import KINDS, events_of
+from benchmarks.quality.kinds import KINDS, events_of, in_order, lognormal, poisson
 from benchmarks.quality.promise import figures, waited
 from slackwater.datasets import read_dataset
 from slackwater.evaluate.live import best_constant
 from slackwater.evaluate.metrics import constant_run
-from slackwater.evaluate.run import run, usable_events
+from slackwater.evaluate.run import Events, run, usable_events
 from slackwater.reorder import Tide
 
 SHARED = Path(os.environ.get("SLACKWATER_DATASETS", Path(__file__).parents[3] / "shared/datasets"))
@@ -67,6 +67,19 @@ def test_the_promise_is_kept_on_generated_streams(name):
         assert late <= BEYOND.get(name, 1.2)
         if best > 0:
             assert wait <= WAITS.get(name, 2) * best
+
+
+def test_sources_that_begin_with_a_backlog_are_known_once_they_have_caught_up():
+    """Half of their first delays are minutes, like wrong clocks'; later ones are as all others'."""
+    rows, rng = 40_000, np.random.default_rng(2)
+    time, source = poisson(rng, rows, 30, 50.0)
+    arrival = np.maximum(time + lognormal(rng, rows, 0.1), rng.uniform(0, 200, 30)[source])
+    arrival = in_order(time, arrival, source)
+    order = np.argsort(arrival, kind="stable")
+    moments = [(x[order] * 1e6).astype(np.int64) + 10**15 for x in (time, arrival)]
+    done = run(Events("", *moments, np.zeros(rows, np.int64), source[order], None,
+                      tuple(f"s{k}" for k in range(30)), 0), Tide(loss=0.01))
+    assert np.mean((done.released - done.events.arrival)[rows * 3 // 4:]) < 10e6
 
 
 def test_a_newcomer_is_not_waited_for_more_patiently_the_longer_the_stream_has_run():

@@ -82,6 +82,20 @@ def test_stalls_of_a_fast_stream_are_paid_back():
     assert np.mean(shares) <= 1.5 * 0.01
 
 
+def test_sensors_whose_times_are_whole_seconds_have_no_wrong_clocks():
+    """All two hundred begin in one instant, and more than half of their delays are zero."""
+    rng = np.random.default_rng(2)
+    time = np.repeat(np.arange(200.0), 200)
+    arrival = np.floor(time + rng.lognormal(np.log(0.8), 0.8, len(time)))
+    order = np.argsort(arrival, kind="stable")
+    rows = pa.record_batch({"time": START + (time[order] * 1e6).astype(np.int64),
+                            "arrival": START + (arrival[order] * 1e6).astype(np.int64),
+                            "source": (np.arange(len(time)) % 200)[order]})
+    out = Reorder(Tide(loss=0.01), Roles("time", "arrival", source="source", unit="us")
+                  ).start().push(rows)
+    assert out.notes["odd_rows"] < 0.01 * rows.num_rows
+
+
 FEEDS = {
     "regular": Feed(sources=20, rate=Regular("500ms"), in_order=True),
     "jittered, swapped": Feed(rate=Jittered("200ms")),

@@ -13,7 +13,7 @@ from slackwater.cli.engines import engine_named
 from slackwater.cli.show import number, print_json, print_parts, progress
 from slackwater.core.errors import ConfigError
 from slackwater.evaluate import Metrics, evaluate
-from slackwater.evaluate.run import Events, usable_events
+from slackwater.evaluate.run import NO_ARRIVALS, Events, usable_events
 from slackwater.evaluate.table import PAPER, label
 from slackwater.reorder import Policy, Tide, as_policy
 from slackwater.reorder.policies.named import split_policies
@@ -61,11 +61,13 @@ def command(
     # in this process the run that traces the buffer times is the run
     runner = None if engine is options.EngineName.local else engine_named(engine)
     found: list[Metrics] = []
+    guessed: list[bool] = []  # by file: it does not say when rows arrived
     with progress("evaluate", len(files) * len(policies), quiet=json) as step:
         for file in files:
             dataset = options.load(file, time=time, arrival=arrival, source=source,
                                    sequence=sequence, by=by, unit=unit)
             events = usable_events(dataset, max_future_skew=max_future_skew, max_delay=max_delay)
+            guessed.append(dataset.roles.arrival is None)
             for at, name in enumerate(policies):
                 chosen = _declared(name, events) if declare_sources else as_policy(name)
                 metrics = evaluate(events, [chosen], engine=runner, literal=literal, loss=share)
@@ -78,8 +80,8 @@ def command(
 
         save_as(scatter_picture(found), picture)
     each = len(found) // len(files)
-    parts = [part for first in range(0, len(found), each)
-             for part in _parts(found[first:first + each], share)]
+    parts = [part for at, guess in enumerate(guessed)
+             for part in _parts(found[at * each:(at + 1) * each], share, guess)]
     if report is not None:
         from slackwater.evaluate.scatter import scatter_picture
 
@@ -96,7 +98,7 @@ def _declared(name: str, events: Events) -> Policy:
     return replace(policy, sources=events.sources) if isinstance(policy, Tide) else policy
 
 
-def _parts(rows: list[Metrics], loss: float | None) -> Iterator[Part]:
+def _parts(rows: list[Metrics], loss: float | None, guessed: bool) -> Iterator[Part]:
     first = rows[0]
     title = (f"{first.dataset}: {number(first.events)} events, {number(first.out_of_order)} out of "
              f"order, minimum buffer {number(first.min_buffer_ms)} ms; times in ms")
@@ -107,6 +109,8 @@ def _parts(rows: list[Metrics], loss: float | None) -> Iterator[Part]:
         title += f", at most {100 * loss:g} % late asked for"
     yield Sheet(title, heads, [_cells(m, loss is not None) for m in rows])
     yield "late %: of all usable events; wait: release − arrival; latency: release − time"
+    if guessed:
+        yield NO_ARRIVALS
     if first.quarantined:
         yield f"{first.quarantined} rows without a usable time were left out (quarantined)"
 

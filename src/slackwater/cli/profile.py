@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from slackwater.cli import options
-from slackwater.cli.show import print_json, print_parts, progress
+from slackwater.cli.show import number, print_json, print_parts, progress
 from slackwater.evaluate import Profile, profile
 from slackwater.view.findings import Part, Sheet, write_findings
 
@@ -75,7 +75,7 @@ def _parts(found: Profile) -> Iterator[Part]:
     advice = found.recommended()
     if advice is not None:
         yield Sheet(
-            f"start values, from p98 of the {found.p98_of}: {advice['p98_ms']:g} ms",
+            f"start values, from p98 of the {found.p98_of}: {number(advice['p98_ms'])} ms",
             ("paper", "policy"),
             [(name.upper(), value["policy"]) for name, value in advice.items()
              if isinstance(value, dict)])

@@ -9,8 +9,9 @@ import typer
 
 from slackwater.cli import options
 from slackwater.cli.show import number, print_json, print_parts, progress
-from slackwater.evaluate.run import usable_events
+from slackwater.evaluate.run import NO_ARRIVALS, usable_events
 from slackwater.evaluate.tune import SAMPLE, Tuned, describe_target, grid, trade_off_picture, tune
+from slackwater.reorder.tide.policy import as_share
 from slackwater.view.findings import Part, Sheet, write_findings
 
 __all__ = ["command"]
@@ -48,7 +49,9 @@ def command(
     dataset = options.load(file, time=time, arrival=arrival, source=source, sequence=sequence,
                            by=by, unit=unit)
     events = usable_events(dataset, max_future_skew=max_future_skew, max_delay=max_delay)
-    total = len(grid(events)) + 1 if len(events) else 0
+    guessed = dataset.roles.arrival is None
+    share = None if loss is None else as_share(loss, step="--loss")
+    total = len(grid(events, loss=share)) + 1 if len(events) else 0
     with progress("tune", total, quiet=json) as step:
         found = tune(events, loss=loss, latency=latency, sample=sample,
                      declare_sources=declare_sources, each=step)
@@ -57,15 +60,15 @@ def command(
 
         save_as(trade_off_picture(found), picture)
     if report is not None:
-        write_findings(report, f"Policies tried on {found.dataset}", _parts(found, every),
+        write_findings(report, f"Policies tried on {found.dataset}", _parts(found, every, guessed),
                        [("late events against latency of every trial", trade_off_picture(found))])
     if json:
         print_json(found.to_dict())
         return
-    print_parts(_parts(found, every))
+    print_parts(_parts(found, every, guessed))
 
 
-def _parts(found: Tuned, every: bool) -> Iterator[Part]:
+def _parts(found: Tuned, every: bool, guessed: bool) -> Iterator[Part]:
     shown = sorted(found.trials, key=lambda t: t.latency_ms) if every else found.front
     title = (f"{found.dataset}: {number(found.events)} events, {len(found.trials)} trials, "
              + ("* on the Pareto front" if every else "the Pareto front"))
@@ -77,6 +80,8 @@ def _parts(found: Tuned, every: bool) -> Iterator[Part]:
                 [("→" if t is found.chosen else "*" if t.pareto else "", str(t.policy),
                   t.metrics.not_compensated, 100 * t.loss, *t.metrics.latency_ms.values(),
                   100 * t.loss_seen) for t in shown])
+    if guessed:
+        yield NO_ARRIVALS
     if not found.met:
         yield f"No policy keeps {describe_target(found)} on this sample; the closest one:"
     if found.too_short is not None:

@@ -12,7 +12,7 @@ from slackwater.core.html import html_pairs, html_table, html_text
 from slackwater.datasets import Dataset
 from slackwater.evaluate.disorder import min_buffer, out_of_order, sequence_breaks
 from slackwater.evaluate.metrics import quantiles
-from slackwater.evaluate.run import Events, usable_events
+from slackwater.evaluate.run import NO_ARRIVALS, Events, usable_events
 from slackwater.reorder import (
     DelayRange,
     Kalman,
@@ -51,11 +51,14 @@ class Profile:
     gap_ms: dict[str, float | None] = field(default_factory=dict)
     clocks_off_ms: dict[str, float] = field(default_factory=dict)
     """By source: how far its delays are from the usual one, where that is beyond all proportion."""
+    arrivals: bool = True
+    """Whether the data says when events arrived."""
 
     def words(self) -> list[str]:
         """What the figures mean, a sentence each."""
         if not self.events:
-            return ["There are no events with a usable time."]
+            left_out = f": {self.quarantined:,} rows are quarantined" if self.quarantined else ""
+            return [f"There are no events with a usable time{left_out}."]
         said = []
         share = 100 * self.by_time / self.events
         if not self.by_time:
@@ -78,14 +81,19 @@ class Profile:
             said.append(f"{self.negative_pct:.3g} % of the delays are negative: some clock is "
                         "ahead of the receiver's.")
         if self.clocks_off_ms:
-            off = sorted(self.clocks_off_ms.items(), key=lambda one: -abs(one[1]))
-            named = ", ".join(f"{name} by {_ms(far)}" for name, far in off[:3])
-            said.append(
-                f"{len(off)} of {self.sources} sources are off by far more than delays vary "
-                f"({named}{', …' if len(off) > 3 else ''}): their clocks are wrong, or they "
-                "deliver what they had kept. Tide does not wait for them.")
+            behind, ahead = (
+                {name: abs(far) for name, far in self.clocks_off_ms.items() if (far < 0) == fast}
+                for fast in (False, True))
+            if behind:
+                said.append(f"{_off('behind', behind, self.sources)}: their clocks are wrong, or "
+                            "they deliver what they had kept. Tide does not wait for them.")
+            if ahead:
+                said.append(f"{_off('ahead', ahead, self.sources)}: their clocks are wrong. Their "
+                            "own events wait until the others are as far.")
         p50, longest = self.gap_ms.get("p50"), self.gap_ms.get("max")
-        if p50 is not None and longest is not None:
+        if not self.arrivals:
+            said.append(NO_ARRIVALS)
+        elif p50 is not None and longest is not None:
             said.append(("An event arrives every " + _ms(p50) + " (median)" if p50 else
                          "Most events arrive at the same time as another one")
                         + f"; the longest silence is {_ms(longest)}.")
@@ -199,8 +207,10 @@ def profile(dataset: Dataset, *, max_future_skew: Duration = "5 minutes",
         p98_of=None if spent is None else of,
         within_sources=_within(events),
         negative_pct=round(100 * float((delay < 0).mean()), 4) if known else None,
-        gap_ms=quantiles(np.diff(events.arrival) / 1000, p50=50, p99=99, max=100),
+        gap_ms=quantiles(np.diff(events.arrival if known else events.arrival[:0]) / 1000, p50=50,
+                         p99=99, max=100),
         clocks_off_ms=_clocks_off(events) if known else {},
+        arrivals=dataset.roles.arrival is not None,
     )
 
 
@@ -219,6 +229,14 @@ def _clocks_off(events: Events) -> dict[str, float]:
     away = delay[order[start + count // 2]] - usual  # each source's median
     return {str(events.sources[source[i]]): float(away[i]) / 1000
             for i in np.flatnonzero(np.abs(away) > far)}
+
+
+def _off(where: str, far: dict[str, float], sources: int | None) -> str:
+    """Who is off by how much, the furthest first."""
+    most = sorted(far, key=lambda name: -far[name])
+    named = ", ".join(f"{name} by {_ms(far[name])}" for name in most[:3])
+    return (f"{len(most)} of {sources} sources {'is' if len(most) == 1 else 'are'} {where} "
+            f"({named}{', …' if len(most) > 3 else ''}) by far more than delays vary")
 
 
 def _within(events: Events) -> int | None:

@@ -20,13 +20,17 @@ from slackwater.evaluate.live import live_release
 from slackwater.evaluate.tracing import Traced
 from slackwater.reorder import Policy, Reorder, as_policy
 
-__all__ = ["Engine", "Events", "Run", "reorder_table", "run", "usable_events"]
+__all__ = ["NO_ARRIVALS", "Engine", "Events", "Run", "reorder_table", "run", "usable_events"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 Tables = tuple[pa.Table, pa.Table, pa.Table]
 Engine = Callable[[pa.Table, Reorder], Tables]
 """Takes rows in arrival order through a kernel to the end: ready, late, quarantined."""
+
+NO_ARRIVALS = ("The data does not say when events arrived: the greatest time so far stands for it, "
+               "so delays, waits and latencies are guesses.")
+"""What must be said about figures that rest on such data."""
 
 _CHUNK = 1 << 20
 _NO_LIMIT = LONGEST

@@ -30,6 +30,7 @@ from slackwater.reorder import (
     KSlack,
     LatestDelay,
     MeanPlusRange,
+    Percentile,
     Policy,
     Static,
     Tide,
@@ -218,8 +219,7 @@ def grid(events: Events, *, loss: float | None = None,
     delay = events.arrival - events.time
     p98 = _whole_ms(np.percentile(delay, 98))
     initial = 5 * p98
-    tried: list[Policy] = [kind() for kind in POLICIES.values()
-                           if kind not in (Tide, DropRatio)]
+    tried: list[Policy] = [kind() for kind in POLICIES.values() if kind.bound is None]
     buffers = np.unique([_whole_ms(q) for q in np.percentile(delay, _QUANTILES)])
     tried += [Static(int(b)) for b in buffers]
     for times in _OFFSETS:
@@ -235,6 +235,7 @@ def grid(events: Events, *, loss: float | None = None,
     losses = _LOSSES if loss is None else [loss, *(share for share in _LOSSES if share < loss)]
     tried += [Tide(loss=share, sources=names) for share in losses]
     tried += [DropRatio(ratio=share) for share in losses]
+    tried += [Percentile(loss=share) for share in losses]
     return list(dict.fromkeys(tried))
 
 
@@ -263,10 +264,12 @@ def trade_off_picture(tuned: Tuned) -> Figure:
             axes.axhline(100 * tuned.target, color="grey", linewidth=0.8, linestyle="--")
         else:
             axes.axvline(tuned.target / 1000, color="grey", linewidth=0.8, linestyle="--")
-        axes.set_xscale("log")
         axes.set_yscale("log")
-        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        axes.xaxis.set_minor_formatter(NullFormatter())
+        # where the receiver's clock is behind, latencies are negative, and have no logarithm
+        if min(t.latency_ms for t in tuned.trials) > 0:
+            axes.set_xscale("log")
+            axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            axes.xaxis.set_minor_formatter(NullFormatter())
         axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
         axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
         axes.set_xlabel("mean latency (ms)")

@@ -39,7 +39,7 @@ Int64 = NDArray[np.int64]
 class ReorderLogic(KeyedLogic):
     """A running `Reorder`."""
 
-    version = 4
+    version = 5
 
     def __init__(self, config: Reorder, store: Store) -> None:
         policy = config.policy

@@ -80,7 +80,7 @@ def settle(g: Records, sources: Records, limit: float, start: float) -> None:
 def learn_group(g: Records, delay: float) -> None:
     """Follow the low end of all delays, and the median distance from it: half may be wrong."""
     if g.rows == 1:
-        g.least = delay
+        g.least = g.lowest = delay
         return
     rate = max(_SLOW, 1.0 / g.rows)
     beyond = delay - g.least
@@ -88,6 +88,11 @@ def learn_group(g: Records, delay: float) -> None:
         g.least += beyond if g.rows < 8 else max(beyond, -g.spread) / 4
     else:
         g.least += min(beyond, 4 * g.spread) * rate / 50
+    if g.least < g.lowest:
+        # a clock that has become fast lowers what all are measured from: the others need as long
+        # after their times as before
+        g.buffer += g.lowest - g.least if g.rows > SETTLED else 0.0
+        g.lowest = g.least
     if g.rows <= 8:
         g.spread += (abs(beyond) - g.spread) * rate
         return

@@ -217,6 +217,8 @@ def run(
                 note_top(tops, g.top, g.buffer)
                 passed = float(g.now - old)
                 lull = _is_lull(g, g.now - old)
+                if g.rows > _MEET and g.gap == 0:
+                    g.gap = passed  # the first one: all rows so far came at once
                 usual = passed if g.rows <= _MEET else min(passed, 4 * g.gap)
                 g.gap += (usual - g.gap) * max(_RATE, 1.0 / (g.rows + 1))
                 least, who, by_clock = _least_bound(g, sources, g.now, heap, place, begin, size,
@@ -337,7 +339,8 @@ def _is_odd(g: Records, s: Records, t: int, excess: float, limit: float) -> bool
         return bool(excess > limit)
     if s.odd == 1 and t < s.frontier:
         return True  # a backlog that has not caught up
-    return bool(t < s.frontier - limit / _BACK or s.least - g.least > limit)
+    # one whose clock is wrong is so now, too: what began with a backlog has caught up
+    return bool(t < s.frontier - limit / _BACK or min(s.least - g.least, excess) > limit)
 
 
 @njit(cache=True)

@@ -71,7 +71,8 @@ GROUP = np.dtype([
     ("cut", np.int64),        # late rows that `max_timeout` cost
     ("patience", np.float64),  # what all sources' patience has in common
     ("stranger", np.float64),  # the patience with new and absent sources
-    ("least", np.float64),    # low end of all delays
+    ("least", np.float64),    # low end of all delays …
+    ("lowest", np.float64),   # … and the lowest that it has been
     ("spread", np.float64),   # median distance from it
     ("gap", np.float64),      # mean time between arrivals
     ("debt", np.float64),     # late rows beyond the target …
