@@ -113,6 +113,27 @@ def test_an_equal_time_is_in_order_and_an_older_one_late():
     assert logic.finish().ready["row"].to_pylist() == [3]
 
 
+@pytest.mark.parametrize("policy", [SMALL["KSlack"], "DropRatio(ratio=10%)", "Tide(loss=10%)"])
+def test_where_keys_share_an_estimate_a_tick_makes_no_row_late(policy):
+    """Between two rows of one key another's delay makes both wait longer again."""
+    rng = np.random.default_rng(3)
+    arrival = 1_700_000_000_000 + np.cumsum(rng.integers(0, 4, 4000))
+    time = arrival - (rng.exponential(20, 4000) * rng.choice([1, 1, 1, 8], 4000)).astype(int)
+    batch = pa.record_batch({"row": np.arange(4000), "time": time, "arrival": arrival,
+                             "key": rng.integers(0, 50, 4000)})
+    kernel = Reorder(policy, Roles("time", "arrival", key=("key",), unit="ms"), scope=())
+    late = []
+    for ticks in (False, True):
+        logic, found = kernel.start(), []
+        for j in range(4000):
+            if ticks and j:
+                logic.tick(int(arrival[j - 1] + arrival[j]) * 500)
+            found += logic.push(batch.slice(j, 1)).late["row"].to_pylist()
+        late.append(found)
+    assert late[0] == late[1]
+    assert late[0]
+
+
 @given(events=arrivals, scope=st.sampled_from([(), ("key",)]))
 def test_a_shared_scope_estimates_over_its_keys(events, scope):
     """One estimate for all keys: the buffer time in force is that of the whole stream."""
@@ -122,12 +143,13 @@ def test_a_shared_scope_estimates_over_its_keys(events, scope):
     got = logic.push(batch_of(rows)) if rows else None
     policy = Reorder(SMALL["KSlack"], roles).policy
     state = {}
-    held, greatest, late = {}, {}, []
+    held, greatest, late, reach = {}, {}, [], {}
     for row, (time, arrival, key) in enumerate(rows):
         group = key if scope else ""
         s = state.setdefault(group, np.asarray([policy.initial_state()], float))
-        due = [e for e in held.get(key, []) if e <= arrival - np.ceil(s[0, 0])]
-        held[key] = [e for e in held.get(key, []) if e > arrival - np.ceil(s[0, 0])]
+        upto = reach[group] = max(reach.get(group, 0), arrival - np.ceil(s[0, 0]))
+        due = [e for e in held.get(key, []) if e <= upto]
+        held[key] = [e for e in held.get(key, []) if e > upto]
         greatest[key] = max([greatest.get(key, 0), *due])
         policy.buffers(np.array([float(arrival - time)]), np.zeros(1, np.int64), s, np.empty(1),
                        np.empty(1))

@@ -8,6 +8,10 @@ Where the thresholds do not depend on what becomes of the rows, `release_by` run
 by key.  A policy that learns from late rows calls `advance_to` and `take` for each arrival instead,
 and is told by them what became of it; it keeps no model of lateness of its own.
 
+Keys may share an estimate.  Rows of others can then make a key wait longer again between two of its
+own rows; but time had let its events go before, whether a tick said so or not.  So what a group of
+keys has reached never goes back.
+
 Instead of a heap over all held events, the batch is sorted once by time and a pointer per key walks
 up with its threshold.  Only events that arrive *below* the pointer but not below the watermark (the
 threshold went on where no event was) need a heap, and it is nearly always empty.
@@ -24,11 +28,13 @@ from slackwater.core.compiled import njit
 from slackwater.core.events import NEVER
 from slackwater.core.state.order import order_of
 
-__all__ = ["Released", "Walk", "advance_to", "inline", "is_late", "mark_of", "order_by_key",
-           "promise_walk", "release_behind", "release_by", "released", "take", "walk_over"]
+__all__ = ["Released", "Walk", "advance_to", "inline", "is_late", "mark_of", "never_back",
+           "order_by_key", "promise_walk", "release_behind", "release_by", "released", "take",
+           "walk_over"]
 
 Int64 = NDArray[np.int64]
 
+NONE = np.zeros(0, np.int64)
 KEY = np.dtype([(name, np.int64) for name in (
     "place",   # of the next row in time order
     "end",     # one after its last row
@@ -58,6 +64,8 @@ class Walk(NamedTuple):
     late_by: Int64    # per arrival: how far it came behind the watermark, 0 if it is not late
     out: Int64        # two lines: the released rows, in order, and the arrival that released each
     total: Int64      # how many of them
+    group: Int64      # of each arrival, where keys share an estimate; else empty
+    reach: Int64      # by group: the greatest threshold so far
 
 
 class Released(NamedTuple):
@@ -88,8 +96,13 @@ def order_by_key(key: Int64, time: Int64, n: Int64, keys: int) -> tuple[Int64, I
     return out, starts
 
 
-def walk_over(key: Int64, time: Int64, n: Int64, held: int, mark: Int64, mark_n: Int64) -> Walk:
-    """A walk over rows of keys 0…len(mark)−1 whose watermarks are (mark, mark_n)."""
+def walk_over(key: Int64, time: Int64, n: Int64, held: int, mark: Int64, mark_n: Int64,
+              group: Int64 = NONE, reach: Int64 = NONE) -> Walk:
+    """A walk over rows of keys 0…len(mark)−1 whose watermarks are (mark, mark_n).
+
+    Where keys share an estimate, `group` says which one each arrival has, and `reach` how far each
+    of these has come.
+    """
     rows = len(time)
     by_time, starts = order_by_key(key, time, n, len(mark))
     keys = np.empty(len(mark), KEY)
@@ -97,7 +110,7 @@ def walk_over(key: Int64, time: Int64, n: Int64, held: int, mark: Int64, mark_n:
     keys["passed"], keys["mark"], keys["mark_n"], keys["root"] = NEVER, mark, mark_n, -1
     return Walk(held, False, time, n, key[held:], by_time, keys,
                 np.empty((rows, 2), np.int64), np.zeros(rows - held, np.int64),
-                np.empty((2, rows), np.int64), np.zeros(1, np.int64))
+                np.empty((2, rows), np.int64), np.zeros(1, np.int64), group, reach.copy())
 
 
 def promise_walk(key: Int64, time: Int64, mark: Int64) -> Walk:
@@ -105,11 +118,11 @@ def promise_walk(key: Int64, time: Int64, mark: Int64) -> Walk:
 
     `out[0, j]` becomes the watermark of arrival j's key after it.
     """
-    none, keys = np.zeros(0, np.int64), np.zeros(len(mark), KEY)
+    keys = np.zeros(len(mark), KEY)
     keys["mark"] = mark
-    return Walk(0, True, time, none, key, none, keys, np.zeros((0, 2), np.int64),
+    return Walk(0, True, time, NONE, key, NONE, keys, np.zeros((0, 2), np.int64),
                 np.zeros(len(time), np.int64), np.empty((2, len(time)), np.int64),
-                np.zeros(1, np.int64))
+                np.zeros(1, np.int64), NONE, NONE)
 
 
 inline = njit(cache=True, inline="always")  # a call would count references to every array of a walk
@@ -146,8 +159,10 @@ def _melded(time: Int64, n: Int64, heap: Int64, a: int, b: int) -> int:
 @inline
 def advance_to(w: Walk, k: int, theta: int, j: int, taken: int) -> None:
     """Release what key k holds with time ≤ theta, at step j; the first `taken` arrivals are in."""
-    held, promise, time, n, _, by_time, keys, heap, late_by, out, total = w
+    held, promise, time, n, _, by_time, keys, heap, late_by, out, total, group, reach = w
     key = keys[k]
+    if j < len(group):
+        reach[group[j]] = theta = max(theta, reach[group[j]])
     if promise:
         key.mark = max(key.mark, theta)
         out[0, j] = key.mark
@@ -184,7 +199,7 @@ def is_late(w: Walk, j: int) -> bool:
 @inline
 def take(w: Walk, j: int) -> int:
     """Judge arrival j: how far it is behind the watermark; 0: it is in time, and held."""
-    held, promise, time, n, of, _, keys, heap, late_by, _, _ = w
+    held, promise, time, n, of, _, keys, heap, late_by, _, _, _, _ = w
     i = held + j
     key = keys[of[j]]
     t = time[i]
@@ -258,11 +273,22 @@ def _by_step(out: Int64, count: int, steps: int) -> None:
         starts[was[1, q]] += 1
 
 
+@njit(cache=True, nogil=True)
+def never_back(threshold: Int64, group: Int64, reach: Int64) -> Int64:
+    """The thresholds of arrivals by groups that have come so far; `reach` moves on."""
+    found = np.empty_like(threshold)
+    for j in range(len(threshold)):
+        found[j] = reach[group[j]] = max(threshold[j], reach[group[j]])
+    return found
+
+
 def release_by(w: Walk, threshold: Int64) -> None:
     """Every arrival j with its threshold, where these do not depend on what becomes of the rows."""
     if w.promise:
         _arrive_all(w, threshold)
         return
+    if len(w.group):
+        threshold = never_back(threshold, w.group, w.reach)
     count = _key_by_key(w.held, w.time, w.n, w.by_time, w.keys, w.heap, w.late_by,
                         threshold, *_arrivals_by_key(w), w.out)
     _settle(w, count)

@@ -16,13 +16,14 @@ from slackwater.core.errors import DataError
 from slackwater.core.events import FOREVER, NEVER
 from slackwater.core.kernel import Store
 from slackwater.core.keyed import Keyed, KeyedLogic, silence_before
-from slackwater.core.release import mark_of, released, walk_over
+from slackwater.core.release import mark_of, never_back, released, walk_over
 from slackwater.core.slots import positions
 from slackwater.core.stage import how_late, role_names
 from slackwater.core.state.buffer import Buffer, Held, Rows
 from slackwater.core.state.ipc import empty_rows
 from slackwater.core.state.marks import Marks
 from slackwater.core.state.order import order_of
+from slackwater.core.state.pages import Pages
 from slackwater.core.steps import NONE, Step, merged, stamped
 from slackwater.reorder.estimator import NO_SEQUENCE, Explains, Seen
 from slackwater.reorder.heard import Heard
@@ -56,6 +57,8 @@ class ReorderLogic(KeyedLogic):
         forget: Any = config.forget_after
         self._groups = None if config.scope is None else Heard("groups", config.scope, store,
                                                                forget)
+        # how far the keys of a group have come: time lets them go, and it never goes back
+        self._reach = Pages("groups_reach", {"upto": np.int64(NEVER)}, store)
         self.together = config.scope is not None
         within = config.roles.key if config.scope is None else config.scope
         self._sources = (Heard("sources", (*within, config.roles.source), store, forget)
@@ -86,20 +89,31 @@ class ReorderLogic(KeyedLogic):
         new = given.new
         seen = self._seen(given, group, source)
         bound = self._estimator.look(seen)
+        shared: tuple[Int64, ...] = ()
+        if self._groups is not None:
+            groups, number = np.unique(group, return_inverse=True)
+            self._reach.touch(groups)
+            shared = (number, self._reach["upto"][groups])
+            reach = shared[1].copy()
+            bound = never_back(bound, number, reach)
         held = (self._buffer.upto(given.slots, _greatest(bound, given.key, len(given.slots)))
                 if len(self._buffer) else None)
         if self._estimator.exact and len(given.slots) == 1:
             in_time = self._in_time(given, held, bound)
             if in_time is not None:
                 self._in_force = float(self._estimator.buffers[-1])  # type: ignore[attr-defined]
+                if shared:
+                    self._reach["upto"][groups] = reach
                 return in_time
         before = 0 if held is None else len(held)
         key, time, n = given.key, new.time, new.n
         if held is not None and before:
             key = np.concatenate([positions(given.slots, held.slot), key])
             time, n = np.concatenate([held.time, time]), np.concatenate([held.n, n])
-        walk = walk_over(key, time, n, before, *self._marks.of(given.slots))
+        walk = walk_over(key, time, n, before, *self._marks.of(given.slots), *shared)
         buffers = self._estimator.advance(seen, walk)
+        if shared:
+            self._reach["upto"][groups] = walk.reach
         if len(buffers):
             self._in_force = float(buffers[-1])
         self._marks.move(given.slots, *mark_of(walk))
@@ -291,7 +305,8 @@ class ReorderLogic(KeyedLogic):
             slot = group
             group, fresh = self._groups.meet(given.new.rows)
             self._estimator.grow(self._groups.room, 0)
-            self._estimator.reset(fresh)
+            self._reach.grow(self._groups.room)
+            self._begin_groups(fresh)
             self._marks.touch(slot)
             self._marks["group"][slot] = group
         if self._sources is not None:
@@ -305,7 +320,7 @@ class ReorderLogic(KeyedLogic):
         stop = len(arrival)
         if self._groups is not None:
             stop, again = self._groups.silences(group, arrival, at)
-            self._estimator.reset(again)
+            self._begin_groups(again)
         if self._sources is not None and source is not None:
             first, again = self._sources.silences(source[:stop], arrival[:stop], at)
             self._estimator.reset_sources(again)
@@ -314,6 +329,10 @@ class ReorderLogic(KeyedLogic):
         if self._groups is not None:
             self._groups.hear(group[at:stop], arrival[at:stop])
         return int(stop)
+
+    def _begin_groups(self, groups: Int64) -> None:
+        self._estimator.reset(groups)
+        self._reach.reset(groups)
 
     def remembered(self) -> int:
         """Keys, groups and sources."""
@@ -326,7 +345,7 @@ class ReorderLogic(KeyedLogic):
             self._marks.need(live)
             # a key that still holds rows needs its group, however silent
             gone = np.setdiff1d(self._groups.silent(self.settled), self._marks["group"][live])
-            self._estimator.reset(gone)
+            self._begin_groups(gone)
             self._groups.forget(gone)
         if self._sources is not None:
             gone = self._sources.silent(self.settled)
@@ -346,6 +365,7 @@ class ReorderLogic(KeyedLogic):
         """Write what has changed."""
         return {**super().save(), "marks": self._marks.save(), "held": self._buffer.save(),
                 "groups": None if self._groups is None else self._groups.save(),
+                "reach": self._reach.save(),
                 "sources": None if self._sources is None else self._sources.save(),
                 "estimator": self._estimator.save(), "in_force": self._in_force}
 
@@ -355,6 +375,7 @@ class ReorderLogic(KeyedLogic):
         self._marks.load(meta["marks"])
         if self._groups is not None:
             self._groups.load(meta["groups"])
+            self._reach.load(meta["reach"])
         if self._sources is not None:
             self._sources.load(meta["sources"])
         self._estimator.load(meta["estimator"])
