@@ -54,7 +54,7 @@ class MatchLogic(KeyedLogic):
         # the watermark: no event with a time less than it is accepted any more; and the one up to
         # which matches have been emitted
         self._marks = Pages("marks", {"mark": np.int64(NEVER), "emitted": np.int64(NEVER),
-                                      "born": np.int64(0)}, store)
+                                      "born": np.int64(FOREVER)}, store)
         self._events = Buffer("events", store, self._dead)
         self._waiting = Buffer("waiting", store, self._decided)
         self._skipper: Skipper | None = None
