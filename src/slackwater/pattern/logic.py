@@ -282,6 +282,8 @@ class MatchLogic(KeyedLogic):
 
     def _keep_only(self, mask: NDArray[np.bool_]) -> None:
         live = self._live
+        if live.rows == 0:  # after a restart there may be none, and so no columns to take from
+            return
         keep = np.flatnonzero(mask & (live["mask"] != 0))
         self._runner.refill(live.payload(keep), live["time"][keep], live["n"][keep],
                             live["stream"][keep])
