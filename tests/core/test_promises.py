@@ -106,3 +106,23 @@ def test_a_promise_ends_no_piece_of_a_batch():
         logic.push(sparse(3000, 5).slice(at, 500))
     assert sum(pieces) == 3000
     assert len(pieces) < 300
+
+
+@pytest.mark.parametrize("kernel", [
+    Reorder("Static(buffer=10s)", ROLES, forget_after="10s", max_future_skew=0),
+    FrontierSync(ROLES, sources=("s", "t"), max_delay="10s", forget_after="10s",
+                 max_future_skew=0)], ids=lambda kernel: type(kernel).__name__)
+def test_what_a_forgotten_key_held_does_not_come_back(kernel):
+    """Its rows still lie in the store, beside those of keys that hold some."""
+    arrivals = np.array([0, 138, 139]) * SECOND
+    stamps = pa.array(arrivals).cast(pa.timestamp("us", "UTC"))
+    events = pa.record_batch({"row": range(3), "time": stamps, "arrival": stamps,
+                              "source": ["s"] * 3, "key": ["a", "b", "c"]})
+    logic = kernel.start()
+    outs = [logic.push(events)]
+    for now in (140, 141, 239):  # released; forgotten; and the block is read again
+        logic = kernel.restore(logic.snapshot())
+        outs.append(logic.tick(now * SECOND))
+        left = [row for out in outs for row in out.ready["row"].to_pylist()]
+        assert len(left) + outs[-1].notes["held"] == 3
+    assert left == [0, 1, 2]

@@ -51,6 +51,15 @@ def test_all_algorithms_give_the_oracles_pairs(left, right, predicate, confidenc
             assert p == expected[pair] or (np.isnan(p) and not every)
 
 
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_horizon_shorter_than_the_intervals_leaves_nothing_certain(algorithm):
+    """Then one base says nothing of another."""
+    left = np.array([100, 0]), np.array([200, 190])
+    right = np.array([0, 1000, 2000]), np.array([200, 1300, 2000])
+    found = find_pairs(left, right, Predicate.of(deadline=0), 0.5, horizon=0, algorithm=algorithm)
+    assert list(zip(found.left, found.right, strict=True)) == [(0, 0)]
+
+
 def test_probes_are_saved():
     rng = np.random.default_rng(4)
     first = np.sort(rng.integers(0, 100_000, (2, 1000)), axis=1)

@@ -206,6 +206,18 @@ def test_state_is_written_as_it_changes_and_dropped_when_outdated() -> None:
     assert 0 < held <= 400 * 5
 
 
+def test_keys_are_forgotten_after_a_restart_without_events() -> None:
+    roles = Roles("time", "arrival", type="type", unit="s", key=("id",))
+    kernel = event_query(PAIR, roles, slack="1s", forget_after="10s", max_future_skew=0)
+    batch = rows(("X", 0, 1))
+    logic = kernel.start()
+    logic.push(batch.append_column("arrival", batch["time"]))
+    for now in (100, 200):
+        logic = kernel.restore(logic.snapshot())
+        keys = logic.tick((START + now) * SECOND).notes["keys"]
+    assert keys == 0
+
+
 def test_compaction_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     chance = np.random.default_rng(3)
     events = [(str(chance.choice(list("ABC"))), int(i // 3 + chance.integers(0, 3)),

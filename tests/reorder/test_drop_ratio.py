@@ -169,6 +169,7 @@ def test_keys_do_not_share_the_literal_buffer():
     (lambda: DropRatio("1.5"), "is not a share"),
     (lambda: DropRatio(0.01, samples=3), "is too small"),
     (lambda: MaxDelay(n=0), "at least one"),
+    (lambda: as_policy("dratio(literal=no)"), "neither True nor False"),
 ])
 def test_what_cannot_be_is_refused(make, message):
     with pytest.raises(ConfigError, match=message):
@@ -178,4 +179,7 @@ def test_what_cannot_be_is_refused(make, message):
 def test_by_name():
     assert as_policy("DropRatio(ratio=0.5%)") == DropRatio(0.005)
     assert as_policy("dratio") == DropRatio()
+    assert as_policy(str(DropRatio())) == DropRatio()
+    for text, literal in (("True", True), ("true", True), ("False", False), ("false", False)):
+        assert as_policy(f"dratio(literal={text})") == DropRatio(literal=literal)
     assert as_policy("MaxDelay(n=100)") == MaxDelay(n=100)

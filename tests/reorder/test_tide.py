@@ -201,6 +201,12 @@ def test_it_is_found_by_name_and_prints_itself():
     policy = as_policy("tide(loss=0.5%, sources=a b, max_timeout=2s)")
     assert policy == Tide(loss=0.005, sources=("a", "b"), max_timeout="2s")
     assert eval(str(policy), {"Tide": Tide}) == policy
+    assert as_policy("tide(sources=7)") == Tide(sources="7")
+
+
+def test_a_number_of_sources_is_not_their_names():
+    with pytest.raises(ConfigError, match="each source once"):
+        Tide(sources=7)
 
 
 def test_a_sequence_that_is_no_number_is_refused():

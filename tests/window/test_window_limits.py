@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from window_oracle import aggregate
 
+from slackwater.checks.subject import collect, cut, run
 from slackwater.core.errors import ConfigError
 from slackwater.core.events import Roles
 from slackwater.reorder import Reorder, Static
@@ -84,6 +85,19 @@ def test_a_row_whose_window_has_no_timestamps_is_quarantined(way):
     assert [r["count"] for r in ready] == [1] * 24
     assert all(r["window_start"] <= datetime.fromtimestamp(5e-6, UTC) < r["window_end"]
                for r in ready)
+
+
+def test_such_rows_stand_where_they_were_refused_though_silence_released_them():
+    hour = 3_600_000_000
+    arrivals = [FIRST, FIRST + 1, FIRST + 2, FIRST + 2 * hour]
+    rows = rows_of([*arrivals[:2], None, arrivals[3]], arrival=arrivals, row=range(4),
+                   room=["a", "b", "a", "a"])
+    roles = Roles("time", "arrival", key=("room",), unit="us")
+    kernel = Windowed(Reorder("Static(buffer=1s)", roles, forget_after="1h"),
+                      Window([Aggregate("count")], "10s", "10s", ("room",), roles))
+    for batches in ([rows], cut(rows, 1)):
+        refused = collect(run(kernel, batches))["quarantined"]
+        assert [row["row"] for row in refused] == [2, 0, 1]
 
 
 def test_a_range_as_long_as_all_of_time_holds_every_row():

@@ -135,10 +135,10 @@ def interleaved(before: list[Step], step: Step) -> Step:
 def due_to_first(step: Step, slot: Int64, n: int) -> Step:
     """A step of time as one that the first row of each key has released: rows number `n`, n + 1…"""
     if step.by is None:
-        return step
+        return replace(step, reached=None)
     found, first = np.unique(slot, return_index=True)
     by = n + first[np.searchsorted(found, step.by())]
-    return replace(step, by=lambda: by)
+    return replace(step, by=lambda: by, reached=None)
 
 
 def stamped(step: Step) -> Step:

@@ -58,7 +58,7 @@ class CorrelateLogic(StageLogic):
         self._keys = Keys("keys", self._by[0], store)
         # clocks: the greatest arrival of each side; held: rows of both; born: the first's number
         self._clocks = Pages("clocks", {**{side: np.int64(NEVER) for side in SIDES},
-                                        "held": np.int64(0), "born": np.zeros(2, np.int64)}, store)
+                                        "held": np.int64(0), "born": np.full(2, FOREVER)}, store)
         self._punctuation = Punctuation(SIDES, store)
         self._held = [Buffer(side, store, partial(self._obsolete, s))
                       for s, side in enumerate(SIDES)]

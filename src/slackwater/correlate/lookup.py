@@ -5,7 +5,8 @@ region of a target, so does this one (Corollary 2: with both ends earlier the wh
 earlier, whatever its shape).  Bases are taken by descending end for the left regions and by
 ascending end for the right ones, so only the starts must be compared.  That needs hi − lo to be at
 least the longest base plus the longest target (the paper's d ≥ π): otherwise the other end of the
-predicate may fail, and `by_regions` must be used.
+predicate may fail, and `by_regions` must be used.  The same goes for an open end whose horizon
+leaves nothing certain: what is probed is then both kinds of region in one.
 """
 
 from __future__ import annotations

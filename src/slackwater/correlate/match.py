@@ -57,13 +57,15 @@ def match(algorithm: str, key: Int64, first: Int64, last: Int64, targets: Target
         return Pairs(*(column[:count] for column in pairs))
     lengths = targets.last - targets.first
     rho, pi = int(lengths.min()), int(lengths.max())
-    found = regions(key, base_bounds(first, last, rho, pi, task), targets)
+    limits = base_bounds(first, last, rho, pi, task)
+    found = regions(key, limits, targets)
     lookup = algorithm == "lazy-lookup"
     uniform = task.base.kind == UNIFORM and task.target.kind == UNIFORM
     pairs = room(int((found.d - found.a).sum()), probabilities or lookup or not uniform)
     narrow = (task.lo != -OPEN and task.hi != OPEN
               and task.hi - task.lo < int((last - first).max()) + pi)
-    if lookup and not narrow:
+    # nor does a base answer for others where the horizon leaves nothing certain of an open end
+    if lookup and not narrow and (limits.L_L <= limits.R_L).all():
         order = np.argsort(last, kind="stable")
         pairs, count = by_lookup(first, last, order, targets, found, task, all_p, pairs, 0,
                                  counters)

@@ -54,7 +54,7 @@ class MatchLogic(KeyedLogic):
         # the watermark: no event with a time less than it is accepted any more; and the one up to
         # which matches have been emitted
         self._marks = Pages("marks", {"mark": np.int64(NEVER), "emitted": np.int64(NEVER),
-                                      "born": np.int64(0)}, store)
+                                      "born": np.int64(FOREVER)}, store)
         self._events = Buffer("events", store, self._dead)
         self._waiting = Buffer("waiting", store, self._decided)
         self._skipper: Skipper | None = None
@@ -282,6 +282,8 @@ class MatchLogic(KeyedLogic):
 
     def _keep_only(self, mask: NDArray[np.bool_]) -> None:
         live = self._live
+        if live.rows == 0:  # after a restart there may be none, and so no columns to take from
+            return
         keep = np.flatnonzero(mask & (live["mask"] != 0))
         self._runner.refill(live.payload(keep), live["time"][keep], live["n"][keep],
                             live["stream"][keep])

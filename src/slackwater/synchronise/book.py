@@ -55,7 +55,7 @@ KEY = _record(
     gone=NEVER,       # greatest time that has left
     held=0,           # rows
     since=FOREVER,    # none of them arrived earlier
-    born=0,           # number of its first row
+    born=FOREVER,     # number of its first row; nobody's is gone
 )
 """A key without rows."""
 

@@ -24,8 +24,9 @@ class Marks(Pages):
     """
 
     def __init__(self, name: str, store: Store, **more: Any) -> None:
-        super().__init__(name, {"time": np.int64(NEVER), "n": np.int64(-1), "born": np.int64(0),
-                                "held": np.int64(0), **more}, store)
+        # a slot that nobody has holds no row: what a key had there before it was forgotten is gone
+        super().__init__(name, {"time": np.int64(NEVER), "n": np.int64(-1),
+                                "born": np.int64(FOREVER), "held": np.int64(0), **more}, store)
         self._least: tuple[int, int] | None = None  # the slot that is furthest back, and its time
         self._greatest = NEVER
 

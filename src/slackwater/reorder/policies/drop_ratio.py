@@ -145,7 +145,9 @@ class DropRatio(Policy):
             if not isinstance(value, int) or value < least:
                 raise ConfigError("is too small", step=f"DropRatio.{name}",
                                   expected=f"a whole number ≥ {least}", got=value)
-
+        if not isinstance(self.literal, bool):
+            raise ConfigError("is neither True nor False", step="DropRatio.literal",
+                              expected="True or False", got=repr(self.literal))
         for name, known in (("heartbeat", ("released", "earliest")),
                             ("sampling", ("every", "reservoir"))):
             if getattr(self, name) not in known:

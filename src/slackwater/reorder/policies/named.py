@@ -106,17 +106,20 @@ def parameters(kind: type, text: str, *, step: str = "policy") -> dict[str, Any]
             raise ConfigError(f"{name!r} is not a parameter of {kind.__name__}", step=step,
                               expected=", ".join(known), hint=did_you_mean(name, known))
         value = value.strip("'\"")
-        duration = str(known[name].type).startswith("Duration") and value != "None"
-        found[name] = value if duration else _value(value)
+        text_itself = str(known[name].type).startswith(("Duration", "tuple")) and value != "None"
+        found[name] = value if text_itself else _value(value)
     return found
 
 
 def _value(text: str) -> Any:
+    """A number, a truth (which a text would always be taken for), None, or the text itself."""
     for number in (int, float):
         try:
             return number(text)
         except ValueError:
             continue
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
     return None if text == "None" else text
 
 

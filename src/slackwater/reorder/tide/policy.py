@@ -310,8 +310,9 @@ def as_share(value: float | str, *, step: str) -> float:
 def _names(sources: Iterable[Any] | str | None) -> tuple[str, ...] | None:
     if sources is None:
         return None
-    names = sources.split() if isinstance(sources, str) else [str(s) for s in sources]
+    names = (sources.split() if isinstance(sources, str) else
+             [str(s) for s in sources] if isinstance(sources, Iterable) else [])
     if not names or len(set(names)) < len(names):
         raise ConfigError("must name each source once", step="Tide.sources",
-                          expected="the names of the sources, or None", got=names)
+                          expected="the names of the sources, or None", got=names or sources)
     return tuple(names)
