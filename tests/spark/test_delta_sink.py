@@ -52,6 +52,19 @@ def test_rows_of_another_shape_are_refused(spark, tmp_path):
         sink.write(Rows.of(spark.sql("SELECT 1 AS a, 'x' AS b, 'y' AS c")), 1)
 
 
+def test_a_struct_that_is_null_though_its_fields_never_are(spark, tmp_path):
+    rows = spark.sql("SELECT id, IF(id = 1, NULL, named_struct('one', 1)) AS s FROM range(2)")
+    open_sink(DeltaSink(str(tmp_path)), "p.s").write(Rows.of(rows), 0)
+    assert [row["s"] for row in content(str(tmp_path))] == [{"one": 1}, None]
+
+
+@pytest.mark.parametrize("what", ["interval '1' day", "array(parse_json('[1]'))"])
+def test_a_type_that_delta_lacks_is_named(spark, tmp_path, what):
+    rows = spark.sql(f"SELECT 1 AS id, {what} AS other")
+    with pytest.raises(DataError, match=r"got: +other (interval|array<variant>)"):
+        open_sink(DeltaSink(str(tmp_path / "table")), "p.s").write(Rows.of(rows), 0)
+
+
 def test_a_table_that_is_partitioned_gets_its_rows_in_their_places(spark, tmp_path):
     path = str(tmp_path / "table")
     rows = spark.sql("SELECT id, date_add(date'2024-05-01', int(id % 3)) AS day, "

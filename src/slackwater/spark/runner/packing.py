@@ -55,7 +55,7 @@ def canonical_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def _canonical(field: pa.Field) -> pa.Field:
-    return pa.field(field.name, _canonical_type(field.type), field.nullable)
+    return field.with_type(_canonical_type(field.type))  # what is said beside it tells a variant
 
 
 def _canonical_type(kind: pa.DataType) -> pa.DataType:
