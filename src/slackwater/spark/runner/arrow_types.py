@@ -6,6 +6,7 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema, is_variant, to_arrow_schema
 from pyspark.sql.types import StructType
 
+from slackwater.core.errors import ConfigError
 from slackwater.spark.session.versions import BEFORE_4_2
 
 __all__ = ["has_variant", "to_arrow", "to_spark"]
@@ -16,7 +17,17 @@ _ZONE = {} if BEFORE_4_2 else {"timezone": "UTC"}
 
 def to_arrow(schema: StructType) -> pa.Schema:
     """Columns of Spark as Arrow has them."""
-    return to_arrow_schema(schema, **_ZONE)
+    try:
+        return to_arrow_schema(schema, **_ZONE)
+    except (TypeError, ValueError) as error:
+        if len(schema) == 1:
+            (one,) = schema
+            raise ConfigError("Arrow has no columns of this type", step="columns",
+                              got=f"{one.name} {one.dataType.simpleString()}",
+                              hint=f"cast it in SQL, as in CAST({one.name} AS string)") from error
+        for field in schema:
+            to_arrow(StructType([field]))
+        raise
 
 
 def to_spark(schema: pa.Schema) -> StructType:

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from slackwater.core.errors import ConfigError
 from slackwater.spark.runner.arrow_types import to_spark
 from slackwater.spark.runner.carry import arrow_schema
 from slackwater.spark.runner.columns import loosened, numbered
@@ -68,7 +69,7 @@ class _FrameRows(Rows):
         """What is said of the class, found out."""
         try:
             same = to_spark(self.schema)
-        except (TypeError, ValueError):
+        except ConfigError:
             return False
         return bool(same.simpleString() == self._df.schema.simpleString())
 
