@@ -7,7 +7,7 @@ from datetime import date
 import pyarrow.dataset as ds
 import pytest
 
-from slackwater.core.errors import DataError
+from slackwater.core.errors import DataError, SlackwaterError
 from slackwater.pipeline.connectors import DeltaSink
 from slackwater.spark.sinks import Rows, open_sink
 
@@ -50,6 +50,20 @@ def test_rows_of_another_shape_are_refused(spark, tmp_path):
         sink.write(Rows.of(spark.sql("SELECT 1 AS a, 2 AS b")), 1)
     with pytest.raises(DataError, match="c: string for none"):
         sink.write(Rows.of(spark.sql("SELECT 1 AS a, 'x' AS b, 'y' AS c")), 1)
+
+
+def test_a_struct_that_is_null_though_its_fields_never_are(spark, tmp_path):
+    rows = spark.sql("SELECT id, IF(id = 1, NULL, named_struct('one', 1)) AS s FROM range(2)")
+    open_sink(DeltaSink(str(tmp_path)), "p.s").write(Rows.of(rows), 0)
+    assert [row["s"] for row in content(str(tmp_path))] == [{"one": 1}, None]
+
+
+@pytest.mark.parametrize("what", ["interval '1' day", "array(parse_json('[1]'))",
+                                  "array()", "interval '1' month"])
+def test_a_type_that_delta_lacks_is_named(spark, tmp_path, what):
+    rows = spark.sql(f"SELECT 1 AS id, {what} AS other")
+    with pytest.raises(SlackwaterError, match=r"got: +other (interval|array<(variant|void)>)"):
+        open_sink(DeltaSink(str(tmp_path / "table")), "p.s").write(Rows.of(rows), 0)
 
 
 def test_a_table_that_is_partitioned_gets_its_rows_in_their_places(spark, tmp_path):

@@ -22,7 +22,7 @@ from slackwater.spark.run.failures import words_of
 from slackwater.spark.run.side_by_side import side_by_side
 from slackwater.spark.run.streams import for_sink, outcome_rows
 from slackwater.spark.run.tables import run_sql
-from slackwater.spark.runner.arrow_types import to_spark
+from slackwater.spark.runner.arrow_types import has_variant, to_spark
 from slackwater.spark.runner.packing import unpack, with_status
 from slackwater.spark.sinks import BlobRows, Choosy, FewRows, Rows, Sink
 
@@ -87,7 +87,9 @@ class _Given:
         count = self.counts[stream]
         if not count:
             return None
-        if all(row.blob is not None for row in self._small[stream]):
+        # PySpark makes no DataFrame of variants that are null
+        if (all(row.blob is not None for row in self._small[stream])
+                and not any(map(has_variant, columns.types))):
             return FewRows(self.df.sparkSession, [
                 batch for row in self._small[stream] for batch in with_status(
                     ipc_batch(bytes(row.blob)), row.status, row.whole, columns)], columns)

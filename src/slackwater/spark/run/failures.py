@@ -12,8 +12,8 @@ _OURS = re.compile(r"^\s*slackwater\.[\w.]*?\.?(?P<kind>\w+): (?P<words>.*?)"
                    r"During handling|The above exception|Traceback|=== |JVM stacktrace)"
                    r"|\n\s*\n|\Z)",
                    re.DOTALL | re.MULTILINE)
-_PYTHON = re.compile(r"^(?P<kind>[A-Za-z_][\w.]*(?:Error|Exception|Warning)): (?P<words>[^\n]*)$",
-                     re.MULTILINE)
+_PYTHON = re.compile(r"^(?P<kind>[A-Za-z_][\w.]*(?:Error|Exception|Warning|ArrowInvalid)): "
+                     r"(?P<words>[^\n]*)$", re.MULTILINE)
 _JVM_NOISE = re.compile(r"\n\s*(?:at |=== Streaming Query ===|Current Committed|JVM stacktrace).*",
                         re.DOTALL)
 
@@ -32,6 +32,11 @@ def words_of(error: BaseException) -> str:
     ...
     ...     at org.apache.spark.api.python.BasePythonRunner(PythonRunner.scala:1)'''))
     'restore reorder: the policy has changed\n  expected: Tide\n  got:      Static'
+    >>> words_of(RuntimeError('''An exception was thrown from the Python worker:
+    ... Traceback (most recent call last):
+    ... pyarrow.lib.ArrowInvalid: Float value 1.5 was truncated
+    ... '''))
+    'ArrowInvalid: Float value 1.5 was truncated'
     """
     text = str(error)
     ours = list(_OURS.finditer(text))

@@ -12,7 +12,7 @@ from slackwater.pipeline.kernels import other_arrival
 from slackwater.pipeline.steps import PASSED_ON, Step
 from slackwater.spark.runner.arrow_types import to_spark
 from slackwater.spark.runner.carry import arrow_schema
-from slackwater.spark.runner.columns import quoted
+from slackwater.spark.runner.columns import loosened, quoted
 
 __all__ = ["for_operator", "for_sink", "outcome_rows", "sink_columns"]
 
@@ -52,7 +52,7 @@ def sink_columns(session: SparkSession, output: pa.Schema, step: Step | None,
                  outcome: str) -> pa.Schema:
     """The columns that a sink gets of a node whose rows have those of `output`."""
     rows = for_sink(session.createDataFrame([], to_spark(output)), step, outcome)
-    return arrow_schema(rows.drop(BUCKET, f"{BUCKET}_left", f"{BUCKET}_right"))
+    return arrow_schema(loosened(rows.drop(BUCKET, f"{BUCKET}_left", f"{BUCKET}_right")))
 
 
 def for_sink(df: DataFrame, step: Step | None, outcome: str) -> DataFrame:

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark import TaskContext
+from pyspark.sql.pandas.types import is_variant
 
 from slackwater.core.events import RESERVED
 from slackwater.core.state.ipc import ipc_array, ipc_batch, ipc_buffer, joined
@@ -62,7 +63,8 @@ def _canonical_type(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_timestamp(kind) and kind.tz is not None:
         return pa.timestamp(kind.unit, "UTC")
     if pa.types.is_struct(kind):
-        return pa.struct([_canonical(field) for field in kind])
+        # what is said beside the fields of a variant makes it one
+        return kind if is_variant(kind) else pa.struct([_canonical(field) for field in kind])
     if pa.types.is_list(kind):
         return pa.list_(_canonical(kind.value_field))
     return kind

@@ -12,10 +12,11 @@ from slackwater.pipeline.connectors import CsvSink
 from slackwater.spark.runner.columns import quoted
 from slackwater.spark.sinks.batch_folders import BatchFolders
 from slackwater.spark.sinks.rows import Rows
+from slackwater.spark.sinks.texts import JSON, TIMES
 
 __all__ = ["open_sink"]
 
-_OPTIONS = {"header": "true", "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
+_OPTIONS = {"header": "true", **TIMES}
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class _CsvFolders(BatchFolders):
 def _flat(field: StructField) -> Column:
     column = F.col(quoted(field.name))
     nested = isinstance(field.dataType, (ArrayType, MapType, StructType))
-    return F.to_json(column).alias(field.name) if nested else column
+    return F.to_json(column, JSON).alias(field.name) if nested else column
 
 
 def open_sink(config: CsvSink, name: str) -> BatchFolders:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from slackwater.core.errors import ConfigError, DataError
 from slackwater.pipeline.connectors import DeltaSink
+from slackwater.spark.runner.arrow_types import has_variant, to_spark
 from slackwater.spark.sinks.delta_files import FILES, write_files
 from slackwater.spark.sinks.rows import Rows
 from slackwater.spark.sinks.written import already_written
@@ -34,6 +35,12 @@ class _Delta:
         last = None if table is None else table.transaction_version(self.name)
         if already_written(last, batch_id, self.name, f"the table {self.path}"):
             return
+        foreign = [f"{field.name} {to_spark(pa.schema([field]))[0].dataType.simpleString()}"
+                   for field in rows.schema if _foreign(field.type)]
+        if foreign:
+            raise DataError("a Delta table has no columns of this type", step=self.name,
+                            got=", ".join(foreign), hint="make texts of them in a sql step: "
+                                                         "to_json(v), CAST(v AS string)")
         commit = deltalake.CommitProperties(
             app_transactions=[deltalake.Transaction(self.name, batch_id)])
         try:
@@ -82,6 +89,12 @@ class _Delta:
         raise DataError("the table has other columns than the rows", step=self.name,
                         expected=", ".join(f"{n} {k}" for n, k in have.items()),
                         got="; ".join(wrong), hint="write to another path")
+
+
+def _foreign(kind: pa.DataType) -> bool:
+    if pa.types.is_nested(kind) and not has_variant(kind):
+        return any(_foreign(kind.field(i).type) for i in range(kind.num_fields))
+    return has_variant(kind) or pa.types.is_duration(kind) or pa.types.is_time(kind)
 
 
 def _kind(kind: pa.DataType) -> str:

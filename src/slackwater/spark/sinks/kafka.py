@@ -18,13 +18,13 @@ from slackwater.spark.runner.columns import quoted
 from slackwater.spark.session.kafka_classes import needs_classes
 from slackwater.spark.sinks import MOST_REFUSED, Refuse
 from slackwater.spark.sinks.rows import Rows
+from slackwater.spark.sinks.texts import JSON
 
 __all__ = ["open_sink"]
 
 _LIMIT = "kafka.max.request.size"
 _DEFAULT_LIMIT = 1 << 20
 _AROUND = 100  # bytes that a record and its batch have beside key and value, rounded up
-_JSON = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "ignoreNullFields": "false"}
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class _Topic:
         if self.key is not None and self.key not in df.columns:
             raise UnknownColumn(self.key, df.columns, role="key", step=self.name)
         row = F.struct(*(F.col(quoted(name)) for name in df.columns))
-        records = [F.to_json(row, _JSON).alias("value")]
+        records = [F.to_json(row, JSON).alias("value")]
         if self.key is not None:
             records.append(F.col(quoted(self.key)).cast("string").alias("key"))
         found = df.select(*records)

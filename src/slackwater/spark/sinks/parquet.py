@@ -18,6 +18,7 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 from slackwater.pipeline.connectors import ParquetSink
+from slackwater.spark.runner.arrow_types import has_variant
 from slackwater.spark.sinks.batch_folders import BatchFolders
 from slackwater.spark.sinks.rows import Rows
 
@@ -37,7 +38,7 @@ class _ParquetFolders(BatchFolders):
     def write(self, rows: Rows, batch_id: int) -> None:
         home = _near(self.path, rows.session)
         codec = _CODECS.get(str(rows.session.conf.get(_CODEC, "snappy")).lower())
-        if home is None or codec is None or not all(map(_plain, rows.schema.types)):
+        if home is None or codec is None or not (rows.exact and _alike(rows.schema)):
             super().write(rows, batch_id)
             return
         folder = home / f"batch_id={batch_id}"
@@ -60,8 +61,18 @@ def _near(path: str, session: SparkSession) -> Path | None:
     return Path(path) if alone and "://" not in path else None
 
 
+def _alike(columns: pa.Schema) -> bool:
+    """Whether Arrow and Spark write columns in the same way.
+
+    Spark refuses names that differ in nothing but their case: it could not read them.
+    """
+    names = {name.casefold() for name in columns.names}
+    return len(names) == len(columns.names) and all(map(_plain, columns.types))
+
+
 def _plain(kind: pa.DataType) -> bool:
-    """Whether Arrow and Spark write a type in the same way."""
+    if has_variant(kind):
+        return False
     if pa.types.is_nested(kind):
         return all(_plain(kind.field(i).type) for i in range(kind.num_fields))
     return not (pa.types.is_duration(kind) or pa.types.is_interval(kind) or pa.types.is_null(kind))

@@ -26,6 +26,7 @@ from pyspark.sql.types import (
 )
 
 from slackwater.spark.runner.columns import quoted
+from slackwater.spark.sinks.texts import JSON
 
 __all__ = ["fits", "for_copy", "postgres_type"]
 
@@ -36,7 +37,6 @@ _PLAIN: dict[type[DataType], str] = {
     TimestampNTZType: "timestamp without time zone",
     ArrayType: "jsonb", MapType: "jsonb", StructType: "jsonb",
 }
-_JSON = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "ignoreNullFields": "false"}
 _NUL_IN_JSON = r"(?<!\\)((?:\\\\)*)\\u0000"  # an escaped backslash before u0000 is no NUL
 _WHOLE = {"smallint", "integer", "bigint"}
 _NUMBERS = {*_WHOLE, "real", "double precision", "numeric"}
@@ -64,7 +64,7 @@ def for_copy(field: StructField) -> Column:
     """
     column = F.col(quoted(field.name))
     if isinstance(field.dataType, (ArrayType, MapType, StructType)):
-        column = F.regexp_replace(F.to_json(column, _JSON), _NUL_IN_JSON, r"$1\\ufffd")
+        column = F.regexp_replace(F.to_json(column, JSON), _NUL_IN_JSON, r"$1\\ufffd")
     elif isinstance(field.dataType, StringType):
         column = F.translate(column, "\0", "\ufffd")
     elif isinstance(field.dataType, BinaryType):

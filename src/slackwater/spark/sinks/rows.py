@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from slackwater.core.errors import ConfigError
 from slackwater.spark.runner.arrow_types import to_spark
 from slackwater.spark.runner.carry import arrow_schema
-from slackwater.spark.runner.columns import numbered
+from slackwater.spark.runner.columns import loosened, numbered
 from slackwater.spark.runner.packing import cast_to, unpack
 from slackwater.spark.runner.shipped import shipped
 
@@ -32,6 +34,8 @@ class Rows(ABC):
     session: SparkSession
     schema: pa.Schema
     """The columns."""
+    exact = True
+    """Whether the columns as Arrow has them are all that Spark knows of them."""
 
     @staticmethod
     def of(df: DataFrame) -> Rows:
@@ -52,8 +56,22 @@ class _FrameRows(Rows):
     """Those of a DataFrame."""
 
     def __init__(self, df: DataFrame) -> None:
-        self._df, self.schema = df, arrow_schema(df)
+        self._df = loosened(df)
         self.session = df.sparkSession
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """Asked for only by those who write Arrow: it has not all of Spark's types."""
+        return arrow_schema(self._df)
+
+    @property
+    def exact(self) -> bool:  # type: ignore[override]
+        """What is said of the class, found out."""
+        try:
+            same = to_spark(self.schema)
+        except ConfigError:
+            return False
+        return bool(same.simpleString() == self._df.schema.simpleString())
 
     @property
     def frame(self) -> DataFrame:
