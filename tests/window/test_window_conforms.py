@@ -51,3 +51,15 @@ CASES = [as_param.param(name, what, check)
 @pytest.mark.parametrize("check", CASES)
 def test_window(check):
     check()
+
+
+@pytest.mark.parametrize("name", [name for name in KERNELS if "select" not in name])
+def test_ticks_do_not_matter_in_other_streams(name):
+    """What a tick closes would have been late without it, too."""
+    kernel, row, key = KERNELS[name]
+    checks = [check for seed in range(5)
+              for what, check in yield_checks(kernel, sample_events(seed=seed), row=row, key=key)
+              if what == "ticks do not matter"]
+    assert len(checks) == 5
+    for check in checks:
+        check()

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from slackwater.core.events import FOREVER
+from slackwater.core.events import FOREVER, NEVER
 from slackwater.core.kernel import Store
 from slackwater.core.outcome import Refused
 from slackwater.core.stage import StageLogic
@@ -24,6 +24,7 @@ __all__ = ["ChainLogic", "FollowerLogic"]
 
 Int64 = NDArray[np.int64]
 
+_QUIET = 10_000_000
 
 
 class FollowerLogic(StageLogic):
@@ -41,6 +42,10 @@ class FollowerLogic(StageLogic):
 class ChainLogic(StageLogic):
     """Reorder, then another stage, as one: each step of the first is a step of the second.
 
+    What the second stage closes in silence is closed for rows that nothing has overtaken, too. So
+    that no tick decides on them, the silence of a key counts from ten seconds on, with and without
+    ticks, unless whoever runs the logic says otherwise (`lead`), as Spark's runner does.
+
     Its notes have those of both, and how good the results are: ``rows`` taken in, ``late`` among
     them, ``quarantined``, ``filtered`` before, ``late_share``, the ``bound`` asked for (None
     without one) and ``delay``, the watermark delay in microseconds that is paid at the moment (None
@@ -50,6 +55,8 @@ class ChainLogic(StageLogic):
     def __init__(self, name: str, reorder: Reorder, second: FollowerLogic, store: Store) -> None:
         super().__init__(name, reorder.roles, store)
         self._first = ReorderLogic(reorder, store)
+        self._first.lead(_QUIET, shared=False)
+        self._quiet = _QUIET
         self._second = second
         self._count = {"rows": 0, "late": 0, "quarantined": 0, "filtered": 0}
 
@@ -76,7 +83,7 @@ class ChainLogic(StageLogic):
 
     def pass_time(self, now: int) -> Step:
         """Let time pass; the second stage is told how far each key has come."""
-        return self._close(self._first.pass_time(now))
+        return self._close(self._first.pass_time(now if now == NEVER else now - self._quiet))
 
     def punctuated(self, time: int, source: str | None, key: Mapping[str, Any] | None) -> Step:
         """The same as far as a promise has brought its key."""
@@ -90,8 +97,12 @@ class ChainLogic(StageLogic):
         return merged([results, self._second.advance(step.reached(groups))])
 
     def lead(self, promise: int | None, *, shared: bool) -> None:
-        """What is promised to the second stage is promised to all that follow."""
+        """What is promised to the second stage is promised to all that follow.
+
+        Time then passes here later than elsewhere by as much as is promised.
+        """
         self._first.lead(promise, shared=shared)
+        self._quiet = 0  # it is taken off before time passes here
 
     def trust(self) -> None:
         """Rows come in order from a stage that has judged their clock."""

@@ -88,8 +88,7 @@ class ShardRun:
         logic.reasons = part.reasons
         if part.ordered:
             logic.trust()
-        if part.leads or part.promise is not None:
-            logic.lead(part.promise, shared=part.shared)
+        logic.lead(part.promise, shared=part.shared)
         out = None
         for at, pieces in fed.items():
             for piece in pieces:
