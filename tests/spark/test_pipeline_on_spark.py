@@ -241,10 +241,12 @@ sources:
 steps:
   one: {reorder: a, quiet: null}
   two: {reorder: b, quiet: null}
+  spans: {sql: "SELECT interval '1' month AS span FROM one"}
 sinks:
   one: {from: one.quarantined, kind: json, path: out/one}
   two: {from: two.quarantined, kind: json, path: out/two}
   all: {from: b, kind: json, path: out/all}
+  spans: {from: spans, kind: json, path: out/spans}
 """
     numbers = run_pipeline(load(write(tmp_path, text)), spark, until_done=True).summary()
     assert (numbers["a"]["in"], numbers["a"]["unreadable"], numbers["one"]["quarantined"]) == (
@@ -256,6 +258,8 @@ sinks:
     two = rows_of(tmp_path / "out" / "two")
     assert [r["_raw"] for r in two] == ["2024-01-01T00:00:03Z,3,4"]
     assert len(rows_of(tmp_path / "out" / "all")) == 2
+    # a type that PySpark has no values for stops no query, though a few rows are to be shown
+    assert len(rows_of(tmp_path / "out" / "spans")) == 1
 
 
 def test_continuous_until_it_is_stopped(tmp_path, spark):

@@ -147,8 +147,7 @@ class BatchWriter:
                 mine = COUNTED.setdefault(self.query, {})
                 mine[step.name] = mine.get(step.name, 0) + count
                 if count:  # they are kept already: these few cost no second run of the SQL
-                    RECENT.setdefault(self.query, {})[step.name] = [
-                        brief(row.asDict(recursive=True)) for row in rows.take(_FEW)]
+                    RECENT.setdefault(self.query, {})[step.name] = _few(rows)
             if count:
                 outlet.write(Rows.of(rows), batch_id)
         finally:
@@ -179,6 +178,14 @@ class BatchWriter:
             sql = above is not None and above.kind == "sql" and above.name not in self.outputs
             found |= self._made_of(above) if sql and above is not None else {stream}
         return found
+
+
+def _few(rows: DataFrame) -> list[Any]:
+    """A few rows to show; none where PySpark has no value for one, as for an interval of months."""
+    try:
+        return [brief(row.asDict(recursive=True)) for row in rows.take(_FEW)]
+    except NotImplementedError:
+        return []
 
 
 @dataclass(frozen=True)
