@@ -40,8 +40,8 @@ def has_variant(kind: pa.DataType) -> bool:
 
     Examples
     --------
-    >>> from pyspark.sql.types import StructType
-    >>> columns = StructType.fromDDL("a array<variant>, b int")
+    >>> from pyspark.sql.types import ArrayType, IntegerType, StructType, VariantType
+    >>> columns = StructType().add("a", ArrayType(VariantType())).add("b", IntegerType())
     >>> [has_variant(kind) for kind in to_arrow(columns).types]
     [True, False]
     """
