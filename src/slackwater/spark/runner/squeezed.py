@@ -17,6 +17,8 @@ _PLAIN, _LZ4 = 2, 3
 """What the column beside the bytes says of them; other numbers are of layouts before these."""
 _SIZE = struct.Struct("<Q")
 _SHORT = 256  # bytes that a round trip does not notice
+_SAMPLE = 1 << 16
+"""Of a longer blob so much is tried first: pictures and ciphers do not get shorter."""
 
 
 def squeezed(blob: bytes) -> tuple[bytes, int]:
@@ -30,11 +32,17 @@ def squeezed(blob: bytes) -> tuple[bytes, int]:
     >>> squeezed(b"short")
     (b'short', 2)
     """
-    if len(blob) >= _SHORT:
+    if len(blob) >= _SHORT and _shrinks(blob):
         small = _SIZE.pack(len(blob)) + pa.compress(blob, codec="lz4_raw", asbytes=True)
         if len(small) < len(blob):
             return small, _LZ4
     return blob, _PLAIN
+
+
+def _shrinks(blob: bytes) -> bool:
+    middle = memoryview(blob)[len(blob) // 2:][:_SAMPLE]
+    return (len(blob) <= 2 * _SAMPLE
+            or pa.compress(middle, codec="lz4_raw").size < len(middle) * 9 // 10)
 
 
 def plain(kept: bytes, said: int) -> bytes:
