@@ -41,28 +41,26 @@ warm: $(STAMP)  ## compile all kernels now; done already, it takes seconds
 demo: $(STAMP)  ## the whole story on local Spark: Spark alone and Slackwater against the truth
 	$(BIN)/slackwater demo
 
-# side by side: the tests of the two Spark sessions mostly wait for them, those of gateways and kills
-# for servers and clocks, the others compute; those that start a Spark of their own follow the gateways'
+# side by side: the tests of the one Spark session mostly wait for it, those of gateways and kills for
+# servers and clocks, the others compute; those that start a Spark of their own follow the gateways'
 KILLS := tests/spark/test_pipeline_kills.py
 ALONE := tests/spark/test_pipeline_on_connect.py tests/spark/test_run_dashboard.py \
   tests/spark/test_new_user.py
 APART := $(KILLS) $(ALONE)
-# whole files to each of two processes: what a file's tests share is started once
-TWO := -n 2 --dist loadfile
 
 # the kernels are compiled once, before several processes want them at the same time
 test: warm  ## everything: style, types, all tests
 	$(MAKE) -j4 --output-sync=target --no-print-directory lint gateways others onspark
 
 others: $(STAMP)
-	$(BIN)/python -m pytest -q $(TWO) --ignore=tests/spark --ignore=tests/gateway
+	$(BIN)/python -m pytest -q --ignore=tests/spark --ignore=tests/gateway
 
 gateways: $(STAMP)
 	$(BIN)/python -m pytest -q tests/gateway $(KILLS)
 	$(BIN)/python -m pytest -q $(ALONE)
 
-onspark: $(STAMP)  ## the tests of shared Spark sessions, with brokers and sinks
-	$(BIN)/python -m pytest -q $(TWO) tests/spark $(APART:%=--ignore=%)
+onspark: $(STAMP)  ## the tests of the shared Spark session, with brokers and sinks
+	$(BIN)/python -m pytest -q tests/spark $(APART:%=--ignore=%)
 
 # laid over .venv, and not in it: the other Spark is half a gigabyte, and all else is the same
 SPARKS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/slackwater/sparks

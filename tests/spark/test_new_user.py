@@ -20,6 +20,8 @@ from blocks import ROOT, blocks_of, said
 
 TUTORIAL = ROOT / "docs" / "tutorial.md"
 CLEAN = bool(os.environ.get("SLACKWATER_CLEAN"))
+ENOUGH = 128 + 13
+"""A pipe whose end, such as head, has had enough, and that was still being written into."""
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +60,7 @@ def test_the_tutorial_as_written(wheel, kafka, settings_of_this_machine, tmp_pat
                 ["bash", "-eo", "pipefail", "-c", f"{before}{command}"], cwd=tmp_path, text=True,
                 capture_output=True, env=environment, timeout=900, check=False)
             printed = done.stdout + done.stderr
-            assert done.returncode == 0, f"{command}\n{printed}"
+            assert done.returncode in (0, ENOUGH), f"{command}\n{printed}"
             assert said(lines, printed), f"{command}\nshould say {lines}, says\n{printed}"
             ran.append(line.split()[1])
             if line.startswith(". "):
