@@ -1,10 +1,12 @@
 """The state of a shard is what was put and not dropped, wherever its blobs are kept."""
 
 import hypothesis.strategies as st
+import numpy as np
 import pytest
 from hypothesis import given
 
 from slackwater.spark.runner.shard_state import NEAR, Head, SparkStore
+from slackwater.spark.runner.squeezed import plain, squeezed
 
 NAMES = st.sampled_from([f"{step}/{n}" for step in ("a", "b") for n in range(6)])
 SIZES = st.sampled_from([0, 1, 100, 3000, 16_384, 16_386, 20_000, 40_000])
@@ -97,6 +99,14 @@ def test_what_lies_there_uncompressed_is_read():
     assert len(spark.there["step/0",][0]) < 1000
     spark.there["step/0",] = (blob, 2)
     assert SparkStore(spark).get("step/0") == blob
+
+
+def test_what_does_not_get_shorter_is_left_as_it_is():
+    noise, zeros = np.random.default_rng(1).bytes(1 << 20), bytes(1 << 20)
+    for blob, most in ((noise, 1 << 20), (zeros, 1 << 16), (noise[:1000], 1000)):
+        kept, said = squeezed(blob)
+        assert len(kept) <= most
+        assert plain(kept, said) == blob
 
 
 def test_what_has_not_changed_is_not_written():

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from slackwater.core.compiled import njit
 from slackwater.core.events import NEVER
 from slackwater.core.state.order import order_of
+from slackwater.core.steps import NONE
 
 __all__ = ["Released", "Walk", "advance_to", "inline", "is_late", "mark_of", "never_back",
            "order_by_key", "promise_walk", "release_behind", "release_by", "released", "take",
@@ -34,7 +35,6 @@ __all__ = ["Released", "Walk", "advance_to", "inline", "is_late", "mark_of", "ne
 
 Int64 = NDArray[np.int64]
 
-NONE = np.zeros(0, np.int64)
 KEY = np.dtype([(name, np.int64) for name in (
     "place",   # of the next row in time order
     "end",     # one after its last row

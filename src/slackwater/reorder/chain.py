@@ -99,10 +99,10 @@ class ChainLogic(StageLogic):
     def lead(self, promise: int | None, *, shared: bool) -> None:
         """What is promised to the second stage is promised to all that follow.
 
-        Time then passes here later than elsewhere by as much as is promised.
+        Whoever says so takes as much off the time that passes here.
         """
         self._first.lead(promise, shared=shared)
-        self._quiet = 0  # it is taken off before time passes here
+        self._quiet = 0
 
     def trust(self) -> None:
         """Rows come in order from a stage that has judged their clock."""
